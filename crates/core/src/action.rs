@@ -1,0 +1,187 @@
+//! What a call would do, in a form that can be judged by policy, shown to a person and compared byte for byte.
+//!
+//! A tool makes the [`Action`] of a call before it runs ([`Action::digest`] is what an approval quotes); the driver
+//! makes it again just before the call starts and refuses if the digest changed: what was shown is what runs
+//! (SPEC 3.3).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something a call touches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    /// Reads a file, or everything under a folder. The path is absolute with links resolved.
+    Read {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Creates, changes or replaces a file. The path is absolute with links resolved.
+    Write {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Runs a command line with `bash -c`.
+    Execute {
+        /// The whole command line.
+        command: String,
+        /// The directory it starts in.
+        directory: PathBuf,
+    },
+    /// Fetches from the network.
+    Fetch {
+        /// From where.
+        url: String,
+    },
+    /// Leaves this process for a tool somebody else wrote: its effect is unknown.
+    Remote,
+    /// Touches nothing but this session's own processes (reading or stopping a background job).
+    Internal,
+}
+
+/// What one call would do, canonical and digestible.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Action {
+    /// The tool's name as people see it.
+    pub tool: String,
+    /// The validated arguments.
+    pub arguments: Value,
+    /// Everything the call would touch, in order.
+    pub effects: Vec<Effect>,
+}
+
+impl Action {
+    /// True when nothing it touches is changed by it.
+    pub fn is_read_only(&self) -> bool {
+        self.effects.iter().all(|effect| match effect {
+            Effect::Read { .. } | Effect::Internal => true,
+            Effect::Write { .. } | Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote => false,
+        })
+    }
+
+    /// The command line, for a call that runs one.
+    pub fn command(&self) -> Option<&str> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Execute { command, .. } => Some(command.as_str()),
+            Effect::Read { .. }
+            | Effect::Write { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Internal => None,
+        })
+    }
+
+    /// SHA-256 over the canonical JSON of the action (object keys sorted at every depth), in lower-case hex.
+    pub fn digest(&self) -> Digest {
+        let value = serde_json::to_value(self).unwrap_or(Value::Null);
+        let mut text = String::new();
+        canonical_json(&value, &mut text);
+        let hash = Sha256::digest(text.as_bytes());
+        let mut hex = String::with_capacity(64);
+        for byte in hash {
+            use fmt::Write as _;
+            let _ = write!(hex, "{byte:02x}");
+        }
+        Digest(hex)
+    }
+}
+
+/// The digest of an [`Action`]: 64 hex digits. A person may quote its first [`Digest::SHORT_LEN`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+impl Digest {
+    /// How many digits a person is shown.
+    pub const SHORT_LEN: usize = 12;
+
+    /// Wraps text that already is a digest.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// All 64 digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The digits shown to a person.
+    pub fn short(&self) -> &str {
+        self.0.get(..Self::SHORT_LEN).unwrap_or(&self.0)
+    }
+
+    /// True for the whole digest, or a prefix of it no shorter than what a person is shown.
+    pub fn matches(&self, quoted: &str) -> bool {
+        quoted == self.0 || (quoted.len() >= Self::SHORT_LEN && self.0.starts_with(quoted))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Writes JSON with object keys sorted. `serde_json` sorts them too unless any crate of the build asks it to preserve
+/// order, which must not change a digest.
+pub fn canonical_json(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            out.push('{');
+            for (n, key) in keys.into_iter().enumerate() {
+                if n > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::String(key.clone()).to_string());
+                out.push(':');
+                canonical_json(map.get(key).unwrap_or(&Value::Null), out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (n, item) in items.iter().enumerate() {
+                if n > 0 {
+                    out.push(',');
+                }
+                canonical_json(item, out);
+            }
+            out.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn action(arguments: Value) -> Action {
+        Action {
+            tool: "bash".into(),
+            arguments,
+            effects: vec![Effect::Execute {
+                command: "ls".into(),
+                directory: "/tmp".into(),
+            }],
+        }
+    }
+
+    /// SPEC 3.3: the digest depends on everything shown and on nothing else.
+    #[test]
+    fn digest_is_canonical() {
+        let a = action(json!({"a": 1, "b": {"c": 2, "d": 3}}));
+        let b = action(serde_json::from_str(r#"{"b":{"d":3,"c":2},"a":1}"#).unwrap());
+        assert_eq!(a.digest(), b.digest());
+        assert_ne!(a.digest(), action(json!({"a": 2})).digest());
+        assert_eq!(a.digest().as_str().len(), 64);
+        assert!(a.digest().matches(a.digest().short()));
+        assert!(!a.digest().matches(&a.digest().as_str()[..8]));
+    }
+}

@@ -1,0 +1,661 @@
+//! The events of the ledger: what happened, in the one form that memory, the store, an export and every view share
+//! (SPEC 2.4).
+//!
+//! A [`Draft`] is an event that has no place yet; a store gives it one (`session`, `seq`, `time`) and it becomes an
+//! [`Event`]. As JSON an event is one flat object:
+//! `{"session","seq","turn","time","version","kind","content","data"}`, `time` in milliseconds since the Unix epoch,
+//! `turn` 0 outside any turn.
+
+use crate::action::Digest;
+use crate::id::{CallId, ContinuationId, ReplyId, SessionId};
+use crate::limits::Limits;
+use crate::message::Part;
+use crate::policy::{ApprovalMode, Verdict};
+use crate::turn::StopReason;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version this program writes. A higher one in a ledger was written by a newer aish.
+pub const EVENT_VERSION: u32 = 1;
+
+/// One event in its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Whose it is.
+    pub session: SessionId,
+    /// Its place in the session: 1, 2, 3, … without gaps.
+    pub seq: u64,
+    /// The turn it belongs to, counted from 1; 0 outside any turn.
+    pub turn: u64,
+    /// Milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The version of the program's event format that wrote it.
+    pub version: u32,
+    /// Readable, one line or the whole text.
+    pub content: String,
+    /// What it is, with its data.
+    pub body: Body,
+}
+
+/// An event that has no place yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// The turn it belongs to; 0 outside any turn.
+    pub turn: u64,
+    /// Readable, one line or the whole text.
+    pub content: String,
+    /// What it is, with its data.
+    pub body: Body,
+}
+
+/// A reply of a model, without the calls, which are events of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assistant {
+    /// Groups the calls of this reply.
+    pub reply_id: ReplyId,
+    /// The blocks, verbatim and in order.
+    #[serde(default)]
+    pub parts: Vec<Part>,
+    /// Who said it; null for text that aish itself put in to close a turn.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Which attempt this was, from 1.
+    #[serde(default)]
+    pub attempt: u32,
+    /// How it ended.
+    pub stop: ReplyStop,
+    /// The last event the request was built from: a message typed later was not seen by this reply (SPEC 3.5a).
+    #[serde(default)]
+    pub context_seq: u64,
+}
+
+/// How a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyStop {
+    /// The model had said what it wanted to say.
+    End,
+    /// It waits for the results of its calls.
+    ToolCalls,
+    /// The length limit cut it.
+    Length,
+    /// The stream broke off.
+    Truncated,
+    /// The provider withheld it.
+    Refused,
+    /// A person interrupted it.
+    Interrupted,
+    /// Not a model's: text that closes a turn (SPEC 3.7).
+    Closing,
+}
+
+/// A call a model made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Our id, unique in the session.
+    pub id: CallId,
+    /// Always `function`.
+    #[serde(rename = "type", default = "function_type")]
+    pub call_type: String,
+    /// Name and arguments.
+    pub function: Function,
+    /// The reply that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_id: Option<ReplyId>,
+    /// The provider's own id where it differs from ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+}
+
+/// Name and arguments of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    /// The tool's name as people see it.
+    pub name: String,
+    /// The JSON text exactly as received (SPEC 2.2).
+    #[serde(default)]
+    pub arguments: String,
+}
+
+fn function_type() -> String {
+    "function".to_owned()
+}
+
+/// The end of a call, whatever its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Which call.
+    pub tool_call_id: CallId,
+    /// The tool's name.
+    #[serde(default)]
+    pub name: String,
+    /// The whole captured result: JSON text for built-in tools, plain text for MCP and client tools (SPEC 4).
+    #[serde(default, deserialize_with = "text_or_json")]
+    pub output: String,
+    /// False for errors, refusals, interruptions and an MCP `isError`.
+    #[serde(default)]
+    pub success: bool,
+    /// What kind of end it was; absent when the tool ran to its own end.
+    #[serde(default, skip_serializing_if = "ResultEnd::is_completed")]
+    pub end: ResultEnd,
+}
+
+/// What kind of end a call came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultEnd {
+    /// The tool ran, here or at the client, and gave this result, possibly an error.
+    #[default]
+    Completed,
+    /// A person said no.
+    Declined,
+    /// A deny rule said no.
+    Denied,
+    /// It could not be run: bad arguments, unknown tool.
+    Invalid,
+    /// It was never started: the turn ended first.
+    NotRun,
+    /// It was started and its end is not known: its effect is in doubt.
+    Interrupted,
+    /// The turn's limit was reached.
+    Limit,
+    /// Another call of the same reply was the same: that one's result, given again.
+    Duplicate,
+}
+
+impl ResultEnd {
+    fn is_completed(&self) -> bool {
+        *self == Self::Completed
+    }
+}
+
+fn text_or_json<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => other.to_string(),
+    })
+}
+
+/// The first event of a turn: everything a fold needs that is not an event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    /// The bounds in force.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The approval mode in force.
+    #[serde(default)]
+    pub mode: ApprovalMode,
+    /// The name of the model asked, as configured.
+    #[serde(default)]
+    pub model: String,
+    /// The working directory, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+}
+
+/// Where a call runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallSource {
+    /// A tool of this process.
+    #[default]
+    Builtin,
+    /// A tool of an MCP server, called from this process.
+    Mcp,
+    /// The remote client executes it; this process waits (SPEC 9.2).
+    Client,
+}
+
+/// What the gate said of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallGated {
+    /// Which call.
+    pub call_id: CallId,
+    /// Allow, ask, deny, or invalid (it cannot be run at all).
+    pub verdict: Verdict,
+    /// Which rule said so, readable.
+    pub rule: String,
+    /// The digest of its action; absent when it is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Where it would run.
+    #[serde(default)]
+    pub source: CallSource,
+    /// True when it is proven to change nothing: such calls may run side by side.
+    #[serde(default)]
+    pub read_only: bool,
+    /// The model's answer for an invalid call: `{"error":"…"}` as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A person's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It may run.
+    Approve,
+    /// It may not.
+    Deny,
+}
+
+/// How far an approval reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerScope {
+    /// This call.
+    #[default]
+    Once,
+    /// This tool (for commands: this exact command) for the rest of the session.
+    Session,
+    /// As `Session`, and a rule was saved in the configuration.
+    Saved,
+}
+
+/// Who answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// A person at a terminal, or a script on their behalf.
+    Terminal,
+    /// A remote client.
+    Client,
+    /// A standing rule.
+    Rule,
+}
+
+/// An answer to a call that was asked about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallAnswered {
+    /// Which call.
+    pub call_id: CallId,
+    /// Yes or no.
+    pub answer: Answer,
+    /// The digest of what was shown.
+    pub digest: Digest,
+    /// Who said it.
+    pub by: AnsweredBy,
+    /// How far it reaches.
+    #[serde(default)]
+    pub scope: AnswerScope,
+    /// The person's reason for a no, told to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A call is about to run; in the ledger before it does (SPEC 3.2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// Which call.
+    pub call_id: CallId,
+    /// The digest of what runs.
+    pub digest: Digest,
+}
+
+/// A request to a model failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelFailed {
+    /// What kind of failure, e.g. `connect`, `http_429`, `truncated`, `empty`.
+    pub error: String,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// Whether any of its text was shown: then it is not asked again silently.
+    pub text_shown: bool,
+    /// Whether asking again may help.
+    #[serde(default)]
+    pub retryable: bool,
+    /// How long to wait first, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// A turn was suspended or resumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// The one-shot id of this suspension.
+    pub continuation: ContinuationId,
+}
+
+/// Why a turn was cancelled or ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cancelled {
+    /// Readable, e.g. `interrupted by the user`.
+    pub reason: String,
+}
+
+/// The last event of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    /// Why it ended.
+    pub reason: StopReason,
+}
+
+/// A shell command the user ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// The line as typed.
+    pub line: String,
+    /// Where it ran.
+    #[serde(default)]
+    pub directory: String,
+    /// Its exit status; null when a signal ended it or it is unknown.
+    #[serde(default)]
+    pub status: Option<i32>,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// Its output as clean text, bounded.
+    #[serde(default)]
+    pub output: String,
+}
+
+/// Tokens of one reply, as the provider counted them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the request.
+    #[serde(default)]
+    pub input_tokens: u64,
+    /// Tokens of the reply.
+    #[serde(default)]
+    pub output_tokens: u64,
+    /// Tokens of the request that a cache answered.
+    #[serde(default)]
+    pub cached_tokens: u64,
+    /// Which model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// A message's extra blocks; null in the ledger when there are none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// Blocks besides the text in `content`, in order.
+    #[serde(default)]
+    pub parts: Vec<Part>,
+}
+
+macro_rules! bodies {
+    ($($(#[$doc:meta])* $kind:literal $variant:ident $(($data:ty))? ,)*) => {
+        /// What happened, by kind.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Body {
+            $($(#[$doc])* $variant $(($data))?,)*
+            /// Written by a newer aish: kept as it is, and its session opens read-only (SPEC 2.4).
+            Unknown {
+                /// The kind as written.
+                kind: String,
+                /// The data as written.
+                data: Value,
+            },
+        }
+
+        /// Every kind this program knows, as written in the ledger.
+        pub const KINDS: &[&str] = &[$($kind),*];
+
+        impl Body {
+            /// The kind as written in the ledger.
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(bodies!(@pattern $variant $(, $data)?) => $kind,)*
+                    Self::Unknown { kind, .. } => kind,
+                }
+            }
+
+            /// Reads a body from the ledger's `kind` and `data` (JSON text, empty or `null` where there is none).
+            ///
+            /// # Errors
+            /// The data of a known kind does not have its shape.
+            pub fn decode(kind: &str, data: &str) -> Result<Self, serde_json::Error> {
+                let data = if data.is_empty() { "null" } else { data };
+                Ok(match kind {
+                    $($kind => bodies!(@decode $variant, data $(, $data)?),)*
+                    other => Self::Unknown { kind: other.to_owned(), data: serde_json::from_str(data)? },
+                })
+            }
+        }
+    };
+    (@pattern $variant:ident, $data:ty) => { Self::$variant(_) };
+    (@pattern $variant:ident) => { Self::$variant };
+    (@decode $variant:ident, $text:ident, $data:ty) => { Self::$variant(decode_data::<$data>($text)?) };
+    (@decode $variant:ident, $text:ident) => { Self::$variant };
+}
+
+bodies! {
+    /// Standing instructions of this session, from its user or client.
+    "system" System(Parts),
+    /// The user said something; `content` is the text.
+    "user" User(Parts),
+    /// A model replied, or aish closed a turn; `content` is the text.
+    "assistant" Assistant(Assistant),
+    /// A model called a tool.
+    "tool_call" ToolCall(ToolCall),
+    /// A call ended.
+    "tool_result" ToolResult(ToolResult),
+    /// A turn began.
+    "turn_started" TurnStarted(TurnStarted),
+    /// The gate judged a call.
+    "call_gated" CallGated(CallGated),
+    /// Somebody answered a call that was asked about.
+    "call_answered" CallAnswered(CallAnswered),
+    /// A call is about to run.
+    "call_started" CallStarted(CallStarted),
+    /// A request to a model failed.
+    "model_failed" ModelFailed(ModelFailed),
+    /// The turn waits for somebody outside this process.
+    "suspended" Suspended(Continuation),
+    /// What it waited for came.
+    "resumed" Resumed(Continuation),
+    /// Somebody cancelled the turn.
+    "cancelled" Cancelled(Cancelled),
+    /// The turn is over.
+    "turn_ended" TurnEnded(TurnEnded),
+    /// The user ran a command.
+    "command" Command(Command),
+    /// Tokens of one reply.
+    "usage" Usage(Usage),
+    /// The context was emptied; the ledger was not (SPEC 2.9).
+    "clear" Clear,
+    /// A checkpoint was set.
+    "mark" Mark(Value),
+    /// The context was set back to a checkpoint.
+    "rewind" Rewind(Value),
+    /// This session branched from another.
+    "fork" Fork(Value),
+    /// Earlier messages were summed up.
+    "compaction" Compaction(Value),
+    /// Something to remember across sessions.
+    "memory" Memory(Value),
+    /// A remark that changes nothing.
+    "note" Note(Value),
+}
+
+fn decode_data<T: serde::de::DeserializeOwned + DataOrNull>(text: &str) -> Result<T, serde_json::Error> {
+    if text == "null"
+        && let Some(empty) = T::when_null()
+    {
+        return Ok(empty);
+    }
+    serde_json::from_str(text)
+}
+
+/// What `"data": null` means for a kind.
+trait DataOrNull: Sized {
+    fn when_null() -> Option<Self> {
+        None
+    }
+}
+
+impl DataOrNull for Parts {
+    fn when_null() -> Option<Self> {
+        Some(Self::default())
+    }
+}
+impl DataOrNull for TurnStarted {
+    fn when_null() -> Option<Self> {
+        Some(Self::default())
+    }
+}
+impl DataOrNull for Assistant {}
+impl DataOrNull for ToolCall {}
+impl DataOrNull for ToolResult {}
+impl DataOrNull for CallGated {}
+impl DataOrNull for CallAnswered {}
+impl DataOrNull for CallStarted {}
+impl DataOrNull for ModelFailed {}
+impl DataOrNull for Continuation {}
+impl DataOrNull for Cancelled {}
+impl DataOrNull for TurnEnded {}
+impl DataOrNull for Command {}
+impl DataOrNull for Usage {}
+impl DataOrNull for Value {}
+
+impl Body {
+    /// The `data` column: JSON text, `null` where there is none.
+    pub fn data_json(&self) -> String {
+        fn text<T: Serialize>(data: &T) -> String {
+            // Every data type here has string keys and finite numbers: writing it cannot fail.
+            serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned())
+        }
+        match self {
+            Self::System(data) | Self::User(data) if data.parts.is_empty() => "null".to_owned(),
+            Self::System(data) | Self::User(data) => text(data),
+            Self::Assistant(data) => text(data),
+            Self::ToolCall(data) => text(data),
+            Self::ToolResult(data) => text(data),
+            Self::TurnStarted(data) => text(data),
+            Self::CallGated(data) => text(data),
+            Self::CallAnswered(data) => text(data),
+            Self::CallStarted(data) => text(data),
+            Self::ModelFailed(data) => text(data),
+            Self::Suspended(data) | Self::Resumed(data) => text(data),
+            Self::Cancelled(data) => text(data),
+            Self::TurnEnded(data) => text(data),
+            Self::Command(data) => text(data),
+            Self::Usage(data) => text(data),
+            Self::Clear => "null".to_owned(),
+            Self::Mark(data)
+            | Self::Rewind(data)
+            | Self::Fork(data)
+            | Self::Compaction(data)
+            | Self::Memory(data)
+            | Self::Note(data)
+            | Self::Unknown { data, .. } => text(data),
+        }
+    }
+
+    /// True for the kinds that make up the conversation (SPEC 2.1).
+    pub fn is_conversation(&self) -> bool {
+        matches!(
+            self,
+            Self::System(_) | Self::User(_) | Self::Assistant(_) | Self::ToolCall(_) | Self::ToolResult(_)
+        )
+    }
+}
+
+impl Event {
+    /// The event as one flat JSON object, as exports and `--output jsonl` write it.
+    pub fn to_json(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("session".into(), self.session.as_str().into());
+        map.insert("seq".into(), self.seq.into());
+        map.insert("turn".into(), self.turn.into());
+        map.insert("time".into(), self.time.into());
+        map.insert("version".into(), self.version.into());
+        map.insert("kind".into(), self.body.kind().into());
+        map.insert("content".into(), self.content.as_str().into());
+        let data = serde_json::from_str(&self.body.data_json()).unwrap_or(Value::Null);
+        map.insert("data".into(), data);
+        Value::Object(map)
+    }
+}
+
+impl Draft {
+    /// A draft of any kind.
+    pub fn new(turn: u64, content: impl Into<String>, body: Body) -> Self {
+        Self {
+            turn,
+            content: content.into(),
+            body,
+        }
+    }
+
+    /// Gives the draft its place.
+    pub fn place(self, session: &SessionId, seq: u64, time: u64) -> Event {
+        Event {
+            session: session.clone(),
+            seq,
+            turn: self.turn,
+            time,
+            version: EVENT_VERSION,
+            content: self.content,
+            body: self.body,
+        }
+    }
+
+    /// The user's text, without extra blocks.
+    pub fn user(turn: u64, text: impl Into<String>) -> Self {
+        Self::user_with(turn, text, Vec::new())
+    }
+
+    /// The user's text with extra blocks.
+    pub fn user_with(turn: u64, text: impl Into<String>, parts: Vec<Part>) -> Self {
+        Self::new(turn, text, Body::User(Parts { parts }))
+    }
+
+    /// The first event of a turn.
+    pub fn turn_started(turn: u64, data: TurnStarted) -> Self {
+        Self::new(turn, format!("turn {turn} started"), Body::TurnStarted(data))
+    }
+
+    /// A model's call; the content is readable, e.g. `glob(pattern="*.c", path="src/")` (SPEC 2.2).
+    pub fn tool_call(turn: u64, data: ToolCall) -> Self {
+        let content = readable_call(&data.function.name, &data.function.arguments);
+        Self::new(turn, content, Body::ToolCall(data))
+    }
+
+    /// A call's end; the content is a readable summary, e.g. `3 files found` (SPEC 2.3).
+    pub fn tool_result(turn: u64, summary: impl Into<String>, data: ToolResult) -> Self {
+        Self::new(turn, summary, Body::ToolResult(data))
+    }
+}
+
+/// A call as a person reads it: `name(key="value", n=3)`, or the raw text in parentheses when it is no JSON object.
+/// Arguments are in the order they came in.
+pub fn readable_call(name: &str, arguments: &str) -> String {
+    let arguments = arguments.trim();
+    if arguments.is_empty() {
+        return format!("{name}()");
+    }
+    let Ok(OrderedObject(entries)) = serde_json::from_str(arguments) else {
+        return format!("{name}({arguments})");
+    };
+    let fields: Vec<String> = entries
+        .into_iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    format!("{name}({})", fields.join(", "))
+}
+
+/// A JSON object's entries in the order they were written.
+struct OrderedObject(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for OrderedObject {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> serde::de::Visitor<'de> for Entries {
+            type Value = OrderedObject;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<OrderedObject, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(OrderedObject(entries))
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}

@@ -1,0 +1,153 @@
+//! Models behind one trait: a request of canonical messages in, a stream of deltas out, one assembled reply at the end.
+//!
+//! This crate owns the [`Provider`] trait, the event-stream parser ([`sse`]), one pure codec per wire format
+//! ([`codec`]), the assembly of a reply from deltas ([`assemble`]), the HTTP that carries them ([`http`]), and a
+//! scripted fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
+//!
+//! Blocking and streaming are one path: whoever wants no deltas ignores them and takes the [`Reply`].
+
+use aish_core::event::{ReplyStop, Usage};
+use aish_core::message::{Message, Part, ToolChoice, ToolSpec};
+use futures_util::future::BoxFuture;
+use std::time::Duration;
+
+pub mod assemble;
+pub mod codec;
+pub mod http;
+pub mod scripted;
+pub mod sse;
+
+/// What a model is asked. Borrowed: a long conversation is not copied to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Standing instructions; empty for none.
+    pub system: &'a str,
+    /// The conversation, each call followed by exactly one result.
+    pub messages: &'a [Message],
+    /// The tools offered; when empty the request has no such field at all (SPEC 6.7).
+    pub tools: &'a [ToolSpec],
+    /// Whether tools may be called.
+    pub tool_choice: ToolChoice,
+    /// Tokens the reply may have; `None` leaves it to the server.
+    pub max_output_tokens: Option<u64>,
+}
+
+/// A piece of a reply, for whoever watches; the [`Reply`] holds all of it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    /// Text to show.
+    Text(String),
+    /// Thinking to show dimmed.
+    Thinking(String),
+    /// A call's name is known; its arguments are still coming.
+    CallBegun {
+        /// The tool's name as people see it.
+        name: String,
+    },
+}
+
+/// A call as a model made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyCall {
+    /// The provider's id, if it gave one.
+    pub provider_id: Option<String>,
+    /// The tool's name as people see it.
+    pub name: String,
+    /// The argument text exactly as received; empty when none came.
+    pub arguments: String,
+}
+
+/// A whole reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The blocks, verbatim and in order, without the calls.
+    pub parts: Vec<Part>,
+    /// The calls, in order; empty unless every one of them is whole (SPEC 7.3).
+    pub calls: Vec<ReplyCall>,
+    /// How it ended.
+    pub stop: ReplyStop,
+    /// Tokens, as far as the provider told.
+    pub usage: Option<Usage>,
+    /// The model the provider says it was.
+    pub model: Option<String>,
+    /// An error the stream itself reported after it had begun (SPEC 7.4: an error body with status 200).
+    pub error: Option<ProviderError>,
+}
+
+/// Why a request to a model failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// What kind of failure.
+    pub kind: ErrorKind,
+    /// What was tried and what went wrong, one line, no secrets.
+    pub message: String,
+    /// What the server asked us to wait (`Retry-After`).
+    pub retry_after: Option<Duration>,
+}
+
+/// What kind of failure a request met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// No connection, or it broke before the reply began.
+    Connect,
+    /// Nothing came for longer than allowed.
+    Timeout,
+    /// The server answered with this status.
+    Status(u16),
+    /// The conversation does not fit the model's context.
+    ContextOverflow,
+    /// Key missing or refused.
+    Auth,
+    /// The answer was not what the wire format promises.
+    Protocol,
+    /// A bound of ours was passed (a line, an argument or a reply too long).
+    TooLarge,
+    /// The stream reported an error of its own after it had begun.
+    Stream,
+}
+
+impl ErrorKind {
+    /// True where asking again may help (SPEC 7.6).
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::Connect | Self::Timeout | Self::Stream => true,
+            Self::Status(status) => matches!(status, 408 | 409 | 429 | 500..=599),
+            Self::ContextOverflow | Self::Auth | Self::Protocol | Self::TooLarge => false,
+        }
+    }
+
+    /// The word written into the ledger, e.g. `connect`, `http_429`.
+    pub fn word(self) -> String {
+        match self {
+            Self::Connect => "connect".to_owned(),
+            Self::Timeout => "timeout".to_owned(),
+            Self::Status(status) => format!("http_{status}"),
+            Self::ContextOverflow => "context_overflow".to_owned(),
+            Self::Auth => "auth".to_owned(),
+            Self::Protocol => "protocol".to_owned(),
+            Self::TooLarge => "too_large".to_owned(),
+            Self::Stream => "stream".to_owned(),
+        }
+    }
+}
+
+/// A reply under way.
+pub trait ReplyStream: Send {
+    /// Waits for the next pieces and adds them to `out`; `Ok(false)` when the reply is over (then call `finish`).
+    /// Dropping the future loses nothing: it may be raced against a cancellation.
+    fn next<'a>(&'a mut self, out: &'a mut Vec<Delta>) -> BoxFuture<'a, bool>;
+
+    /// The reply as far as it came. Before `next` said it is over, this is a reply cut short: its stop is
+    /// [`ReplyStop::Truncated`] and its calls are kept as [`Part::PartialCall`].
+    fn finish(self: Box<Self>) -> Reply;
+}
+
+/// Something that answers.
+pub trait Provider: Send + Sync {
+    /// Sends a request and waits until the reply begins. One attempt: retrying is the caller's, who can be seen waiting.
+    ///
+    /// # Errors
+    /// The reply did not begin.
+    fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ProviderError>>;
+}

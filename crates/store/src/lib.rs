@@ -1,0 +1,216 @@
+//! Where the ledger is kept.
+//!
+//! This crate owns the [`Store`] trait and its implementations: [`sqlite`] (one file, many processes) and [`memory`]
+//! (tests, and a session whose disk failed). It knows events and nothing of what they are about: no providers, no tools.
+//!
+//! The contract every implementation is tested against: [`Store::append`] is a compare-and-set on the session's last
+//! sequence number, atomic, and durable as asked before it returns; events are never changed or removed.
+
+use aish_core::event::{Draft, Event};
+use aish_core::id::SessionId;
+use futures_util::future::BoxFuture;
+
+pub mod memory;
+pub mod sqlite;
+
+/// How sure an append must be before it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Survives the machine losing power: tool start, approval, suspend, turn end.
+    Synced,
+    /// Survives the death of this process: everything between.
+    Committed,
+}
+
+/// Why the store could not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else appended first: load what is new, fold it, and try again if it still makes sense.
+    #[error("session {session} is at event {actual}, not {expected}")]
+    Conflict {
+        /// Which session.
+        session: SessionId,
+        /// What the caller had seen.
+        expected: u64,
+        /// What is there.
+        actual: u64,
+    },
+    /// No such session.
+    #[error("no session {0}")]
+    NotFound(String),
+    /// More than one session begins with what was given.
+    #[error("{prefix} begins the ids of {count} sessions; give more of it")]
+    Ambiguous {
+        /// What was given.
+        prefix: String,
+        /// How many it fits.
+        count: usize,
+    },
+    /// The lease is somebody else's.
+    #[error("session {session} is being driven by {owner}")]
+    Leased {
+        /// Which session.
+        session: SessionId,
+        /// Whose it is.
+        owner: String,
+    },
+    /// The lease was taken over: this driver must stop writing.
+    #[error("the lease on session {0} was lost")]
+    LeaseLost(SessionId),
+    /// The ledger was written by a newer aish or is damaged.
+    #[error("{0}")]
+    Format(String),
+    /// The database or the disk failed.
+    #[error("{attempt}: {source}")]
+    Io {
+        /// What was attempted.
+        attempt: String,
+        /// What went wrong.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// The right to drive one session (SPEC 2.12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// Which session.
+    pub session: SessionId,
+    /// Who holds it; see [`Owner`].
+    pub owner: Owner,
+    /// Grows with every take-over: an append under an older number is refused.
+    pub fence: u64,
+}
+
+/// A process that can be told from every other, also after it died and its number was given to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner(pub String);
+
+/// A line of the list of sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Its id.
+    pub id: SessionId,
+    /// Milliseconds since the Unix epoch of its first event.
+    pub created: u64,
+    /// Of its last event.
+    pub updated: u64,
+    /// How many events it has.
+    pub events: u64,
+    /// The first thing the user said in it; empty if nothing yet.
+    pub title: String,
+    /// The directory it was started in; empty if unknown.
+    pub directory: String,
+    /// True when its last turn waits for an answer.
+    pub waiting: bool,
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    /// Only those started in this directory.
+    pub directory: Option<String>,
+    /// At most this many, the most recently used first.
+    pub limit: Option<usize>,
+}
+
+/// An event as it is stored, for exports: its data is the text as written, whatever version wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawEvent {
+    /// Its place.
+    pub seq: u64,
+    /// Its turn.
+    pub turn: u64,
+    /// Milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The format version that wrote it.
+    pub version: u32,
+    /// Its kind.
+    pub kind: String,
+    /// Its readable text.
+    pub content: String,
+    /// Its data as JSON text; `null` where there is none.
+    pub data: String,
+}
+
+/// A ledger.
+///
+/// Derived indexes (pending continuations, leases, titles) are written in the transaction of the append and can be
+/// rebuilt from the events: an index, not a second truth (DESIGN rule 10).
+pub trait Store: Send + Sync {
+    /// Appends events to a session (which begins to exist with its first), if its last sequence number is still
+    /// `expected_seq` (0 for a new one). All or nothing. With a lease, only while that lease is current.
+    /// `time` is milliseconds since the Unix epoch. Returns the events in their places.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if somebody appended first; [`StoreError::LeaseLost`]; or the disk failed, and nothing was
+    /// appended.
+    fn append<'a>(
+        &'a self,
+        session: &'a SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        durability: Durability,
+        lease: Option<&'a Lease>,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
+
+    /// The events of a session after `after_seq` (0 for all), in order. Empty for an unknown session.
+    ///
+    /// # Errors
+    /// The disk failed, or an event does not have its kind's shape.
+    fn load<'a>(
+        &'a self,
+        session: &'a SessionId,
+        after_seq: u64,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
+
+    /// As [`Store::load`], undecoded, at most `limit` of them: for exports, whatever version wrote them.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn load_raw<'a>(
+        &'a self,
+        session: &'a SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RawEvent>, StoreError>>;
+
+    /// The sessions, the most recently used first.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn list<'a>(&'a self, filter: SessionFilter) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// The session whose id is, or uniquely begins with, `prefix` (at least 4 characters); ends with it, too: the tail of a
+    /// UUIDv7 is what tells sessions of one moment apart.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Ambiguous`], or the disk failed.
+    fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>>;
+
+    /// Takes the right to drive a session: if it is free, past `now`, already this owner's, or its owner is known to be dead.
+    /// `now` and `until` are milliseconds since the Unix epoch. The session need not exist yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Leased`] while it is somebody else's.
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        owner: &'a Owner,
+        now: u64,
+        until: u64,
+    ) -> BoxFuture<'a, Result<Lease, StoreError>>;
+
+    /// Extends a lease.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] if it was taken over.
+    fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Gives a lease back; without effect if it was taken over.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>>;
+}

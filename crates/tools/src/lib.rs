@@ -1,0 +1,98 @@
+//! The tools that run here.
+//!
+//! This crate owns the [`Tool`] trait, the set of tools a session offers ([`set`]), and the built-in tools: files
+//! ([`files`]), search ([`search`]) and commands ([`bash`]). It says what a call *would* do ([`Tool::inspect`]) and does it
+//! ([`Tool::run`]); whether it may is policy's to say, elsewhere.
+//!
+//! Failures are results, `{"error":"message"}`, and never abort a turn: the model decides what to do about them.
+
+use aish_core::action::Action;
+use aish_core::event::CallSource;
+use aish_core::message::ToolSpec;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub mod bash;
+pub mod files;
+pub mod search;
+pub mod set;
+
+/// Where and within which bounds a call runs.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    /// The directory relative paths are taken from; absolute.
+    pub directory: PathBuf,
+    /// The environment of commands, whole: nothing else is inherited. Secrets of ours are not in it.
+    pub environment: Arc<Vec<(String, String)>>,
+    /// Bytes of one result that are captured (SPEC 4.3).
+    pub output_bytes_max: usize,
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The whole captured result: JSON text for built-in tools, plain text for others.
+    pub output: String,
+    /// One readable line, e.g. `3 files found`.
+    pub summary: String,
+    /// False for an error.
+    pub success: bool,
+}
+
+impl ToolOutput {
+    /// A failure: `{"error":"message"}`.
+    pub fn error(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            output: serde_json::json!({ "error": message }).to_string(),
+            summary: message,
+            success: false,
+        }
+    }
+}
+
+/// Where a running call reports progress, e.g. the lines a command prints. Never blocks and never fails.
+pub trait Progress: Send + Sync {
+    /// A piece of output as it appears; raw, not yet safe for a terminal.
+    fn output(&self, text: &str);
+}
+
+/// Progress nobody watches.
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn output(&self, _text: &str) {}
+}
+
+/// A call asks to stop: a flag to poll and a future to wait for. Cheap to clone.
+pub type Cancel = tokio::sync::watch::Receiver<bool>;
+
+/// Something a model can call.
+pub trait Tool: Send + Sync {
+    /// Name, description and schema, as offered to a model.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Where it runs.
+    fn source(&self) -> CallSource {
+        CallSource::Builtin
+    }
+
+    /// What a call with these arguments would do. The arguments fit the schema. Looks at the file system (links are
+    /// resolved) and changes nothing.
+    ///
+    /// # Errors
+    /// The call cannot be run at all; the text is told to the model, e.g. `File not found: x`.
+    fn inspect(&self, arguments: &Value, context: &ToolContext) -> Result<Action, String>;
+
+    /// Runs the call. Returns soon after `cancel` turns true, with everything it started ended; dropping the future
+    /// ends it too.
+    fn run<'a>(
+        &'a self,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput>;
+}
