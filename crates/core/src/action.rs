@@ -66,11 +66,9 @@ impl Action {
     pub fn command(&self) -> Option<&str> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::Execute { command, .. } => Some(command.as_str()),
-            Effect::Read { .. }
-            | Effect::Write { .. }
-            | Effect::Fetch { .. }
-            | Effect::Remote
-            | Effect::Internal => None,
+            Effect::Read { .. } | Effect::Write { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Internal => {
+                None
+            }
         })
     }
 

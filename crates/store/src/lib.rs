@@ -159,11 +159,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// The disk failed, or an event does not have its kind's shape.
-    fn load<'a>(
-        &'a self,
-        session: &'a SessionId,
-        after_seq: u64,
-    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
+    fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
 
     /// As [`Store::load`], undecoded, at most `limit` of them: for exports, whatever version wrote them.
     ///
