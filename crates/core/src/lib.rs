@@ -26,8 +26,8 @@ pub mod limits;
 pub mod message;
 pub mod policy;
 //pub mod projection;
-//pub mod redact;
-//pub mod sanitize;
+pub mod redact;
+pub mod sanitize;
 //pub mod session;
 pub mod turn;
 

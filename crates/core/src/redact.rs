@@ -1,0 +1,115 @@
+//! Secrets do not leave (SPEC 10.5): wherever text goes anywhere but to the provider it belongs to, keys and tokens
+//! become `[redacted:NAME]`.
+//!
+//! Two kinds are known: values the program was given (a key from the environment), replaced wherever they appear, and
+//! words that have the shape of well-known tokens.
+
+use std::borrow::Cow;
+
+/// The beginning of every placeholder; a write that carries one is refused.
+pub const PLACEHOLDER_START: &str = "[redacted:";
+
+/// Values shorter than this are not taken for secrets: replacing them would ruin ordinary text.
+const SECRET_CHARS_MIN: usize = 8;
+
+/// Beginnings of well-known tokens, what they are called, and how many characters follow at least.
+const TOKEN_SHAPES: &[(&str, &str, usize)] = &[
+    ("sk-", "api-key", 20),
+    ("ghp_", "github-token", 30),
+    ("gho_", "github-token", 30),
+    ("ghs_", "github-token", 30),
+    ("github_pat_", "github-token", 30),
+    ("glpat-", "gitlab-token", 18),
+    ("xoxb-", "slack-token", 20),
+    ("xoxp-", "slack-token", 20),
+    ("AKIA", "aws-key", 16),
+    ("AIza", "google-key", 30),
+    ("hf_", "hf-token", 30),
+];
+
+/// Replaces secrets in text.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    secrets: Vec<(String, String)>,
+}
+
+impl Redactor {
+    /// Knows token shapes and these values, each with the name it is shown by.
+    pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut secrets: Vec<_> = secrets
+            .into_iter()
+            .filter(|(_, value)| value.len() >= SECRET_CHARS_MIN)
+            .collect();
+        // The longest first: one secret may hold another.
+        secrets.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        Self { secrets }
+    }
+
+    /// The text without its secrets.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for (name, value) in &self.secrets {
+            if text.contains(value.as_str()) {
+                text = Cow::Owned(text.replace(value.as_str(), &format!("{PLACEHOLDER_START}{name}]")));
+            }
+        }
+        if TOKEN_SHAPES.iter().any(|(start, _, _)| text.contains(start)) {
+            return Cow::Owned(redact_shapes(&text));
+        }
+        text
+    }
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} secrets)", self.secrets.len())
+    }
+}
+
+fn redact_shapes(text: &str) -> String {
+    let in_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !in_word(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let shape = TOKEN_SHAPES
+            .iter()
+            .find(|(start, _, least)| word.strip_prefix(start).is_some_and(|tail| tail.len() >= *least));
+        match shape {
+            Some((_, name, _)) => {
+                out.push_str(PLACEHOLDER_START);
+                out.push_str(name);
+                out.push(']');
+            }
+            None => out.push_str(word),
+        }
+        let next = after.find(in_word).unwrap_or(after.len());
+        let (between, tail) = after.split_at(next);
+        out.push_str(between);
+        rest = tail;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 10.5: known values and token shapes are replaced, ordinary words are not.
+    #[test]
+    fn redacts() {
+        let redactor = Redactor::new([
+            ("DESK_KEY".to_owned(), "hunter2hunter2".to_owned()),
+            ("X".into(), "ab".into()),
+        ]);
+        let token = format!("ghp_{}", "a1".repeat(18));
+        assert_eq!(redactor.redact("k=hunter2hunter2, ab"), "k=[redacted:DESK_KEY], ab");
+        assert_eq!(redactor.redact(&format!("({token})")), "([redacted:github-token])");
+        assert_eq!(
+            redactor.redact("sk-learn is a package; task-force"),
+            "sk-learn is a package; task-force"
+        );
+        assert!(!format!("{redactor:?}").contains("hunter2"));
+    }
+}
