@@ -156,6 +156,7 @@ pub fn canonical_json(value: &Value, out: &mut String) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use serde_json::json;

@@ -10,7 +10,7 @@ use crate::action::Digest;
 use crate::id::{CallId, ContinuationId, ReplyId, SessionId};
 use crate::limits::Limits;
 use crate::message::Part;
-use crate::policy::{ApprovalMode, Verdict};
+use crate::policy::{ApprovalMode, Grant, Verdict};
 use crate::turn::StopReason;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -279,6 +279,9 @@ pub struct CallAnswered {
     /// How far it reaches.
     #[serde(default)]
     pub scope: AnswerScope,
+    /// What is not asked about again in this session; absent when only this call is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
     /// The person's reason for a no, told to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -554,6 +557,24 @@ impl Body {
 }
 
 impl Event {
+    /// The call, if this event is one.
+    pub fn tool_call(&self) -> Option<&ToolCall> {
+        if let Body::ToolCall(call) = &self.body {
+            Some(call)
+        } else {
+            None
+        }
+    }
+
+    /// The result of a call, if this event is one.
+    pub fn tool_result(&self) -> Option<&ToolResult> {
+        if let Body::ToolResult(result) = &self.body {
+            Some(result)
+        } else {
+            None
+        }
+    }
+
     /// The event as one flat JSON object, as exports and `--output jsonl` write it.
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();

@@ -162,12 +162,23 @@ impl fmt::Display for Rule {
 }
 
 /// An approval a person gave for the rest of a session; a view of its `call_answered` events.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The tool.
     pub tool: String,
     /// For commands: the exact command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+}
+
+impl Grant {
+    /// What an approval of this call for the session covers.
+    pub fn of(action: &Action) -> Self {
+        Self {
+            tool: action.tool.clone(),
+            command: action.command().map(str::to_owned),
+        }
+    }
 }
 
 /// The standing rules of a session.

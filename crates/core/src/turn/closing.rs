@@ -1,0 +1,99 @@
+//! How a turn is closed, whatever way out it takes: every open call gets a result and the conversation ends in assistant
+//! text, so that the next request is valid for the strictest chat template (SPEC 3.7).
+
+use super::step::INTERRUPTED;
+use super::{Call, Last, StopReason, Turn};
+use crate::event::{Assistant, Body, Cancelled, Draft, ReplyStop, ResultEnd, ToolResult, TurnEnded};
+use serde_json::json;
+
+impl Turn {
+    /// The events that end the turn, all to be appended at once; none if it has ended.
+    pub fn closing(&self, reason: StopReason) -> Vec<Draft> {
+        if self.ended.is_some() {
+            return Vec::new();
+        }
+        let mut drafts: Vec<Draft> = self
+            .calls
+            .iter()
+            .filter(|call| call.is_open())
+            .map(|call| self.cut_result(call))
+            .collect();
+        if let Some(text) = self.closing_words(reason, !drafts.is_empty()) {
+            drafts.push(self.closing_text(&text));
+        }
+        let data = TurnEnded { reason };
+        drafts.push(Draft::new(
+            self.number,
+            format!("turn ended: {}", reason.word()),
+            Body::TurnEnded(data),
+        ));
+        drafts
+    }
+
+    /// The events that cancel the turn and end it, all to be appended at once; none if it is closed.
+    pub fn cancelling(&self, reason: &str) -> Vec<Draft> {
+        if self.is_closed() {
+            return self.closing(StopReason::Cancelled);
+        }
+        let mut cancelled = self.clone();
+        cancelled.cancelled = Some(reason.to_owned());
+        let body = Body::Cancelled(Cancelled {
+            reason: reason.to_owned(),
+        });
+        let mut drafts = vec![Draft::new(self.number, reason, body)];
+        drafts.extend(cancelled.closing(StopReason::Cancelled));
+        drafts
+    }
+
+    fn cut_result(&self, call: &Call) -> Draft {
+        let (end, error) = if call.started {
+            (ResultEnd::Interrupted, INTERRUPTED)
+        } else {
+            (ResultEnd::NotRun, "not run: the turn was stopped first")
+        };
+        let data = ToolResult {
+            tool_call_id: call.id.clone(),
+            name: call.name.clone(),
+            output: json!({ "error": error }).to_string(),
+            success: false,
+            end,
+        };
+        Draft::tool_result(self.number, error, data)
+    }
+
+    /// What closes the conversation where no text of the model's does.
+    fn closing_words(&self, reason: StopReason, cut_calls: bool) -> Option<String> {
+        let answered = matches!(&self.last, Last::Reply(reply) if reply.has_text && self.steered_seq <= reply.context_seq)
+            && self.round().is_empty()
+            && !cut_calls;
+        if self.closing_text {
+            return None;
+        }
+        match reason {
+            StopReason::End | StopReason::Limit | StopReason::Declined if answered => None,
+            StopReason::End | StopReason::Declined => Some("[stopped]".to_owned()),
+            StopReason::Limit => Some("[stopped: tool call limit reached]".to_owned()),
+            StopReason::ModelFailed => Some(match self.last_failure() {
+                Some(failed) => format!("[stopped: no reply from the model: {}]", failed.error),
+                None => "[stopped: the model gave no answer]".to_owned(),
+            }),
+            StopReason::Truncated => Some("[stopped: the reply was cut off]".to_owned()),
+            StopReason::Cancelled => Some(format!(
+                "[stopped: {}]",
+                self.cancelled.as_deref().unwrap_or("interrupted by the user")
+            )),
+        }
+    }
+
+    fn closing_text(&self, text: &str) -> Draft {
+        let data = Assistant {
+            reply_id: self.next_reply_id(),
+            parts: Vec::new(),
+            model: None,
+            attempt: 0,
+            stop: ReplyStop::Closing,
+            context_seq: 0,
+        };
+        Draft::new(self.number, text, Body::Assistant(data))
+    }
+}
