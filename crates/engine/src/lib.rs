@@ -1,1 +1,159 @@
-//! placeholder
+//! The engine: drives one turn of one session at a time, and is the same whether a terminal, a pipe or a server is in front.
+//!
+//! A [`Driver`] holds a session's fold in memory and the lease on it. [`Driver::start`] appends a question, [`Driver::drive`]
+//! performs steps until the turn is done *or waits for somebody*, and returns: there is no approver callback. Whoever is in
+//! front asks the person, calls [`Driver::answer`], and drives on; if it cannot ask, it just leaves, and another process
+//! resumes from the ledger (DESIGN, "the one idea").
+//!
+//! What happens meanwhile is told through [`Notices`], a queue that never blocks the turn.
+
+use aish_core::id::{CallId, SessionId};
+use aish_core::limits::Limits;
+use aish_core::policy::{ApprovalMode, Policy};
+use aish_core::redact::Redactor;
+use aish_core::turn::StopReason;
+use aish_core::{Digest, event::Usage};
+use aish_provider::Provider;
+use aish_store::{Owner, Store};
+use aish_tools::ToolContext;
+use aish_tools::set::ToolSet;
+use std::sync::{Arc, RwLock};
+
+mod append;
+mod clock;
+mod context;
+mod driver;
+mod error;
+mod gate;
+mod lease;
+mod model;
+mod notice;
+mod run;
+
+pub use clock::{new_session_id, now_ms};
+pub use context::SYSTEM_PROMPT;
+pub use driver::{AnswerRequest, Answered, Driver};
+pub use error::EngineError;
+pub use notice::{Notice, Notices};
+
+/// A model ready to be asked.
+#[derive(Clone)]
+pub struct Model {
+    /// Its name in the configuration.
+    pub name: String,
+    /// What answers.
+    pub provider: Arc<dyn Provider>,
+    /// Tokens that fit, request and reply together; `None` when unknown.
+    pub context_window: Option<u64>,
+    /// Tokens a reply may have; `None` leaves it to the server.
+    pub max_output_tokens: Option<u64>,
+}
+
+/// Where models come from: the binary's configuration and discovery.
+pub trait Models: Send + Sync {
+    /// The model of that name, ready to be asked.
+    ///
+    /// # Errors
+    /// What is missing and what to do about it, one line.
+    fn model(&self, name: &str) -> Result<Model, String>;
+}
+
+/// What holds for the turns to come; a running turn keeps what it began with.
+#[derive(Clone)]
+pub struct Settings {
+    /// The name of the model to ask.
+    pub model: String,
+    /// When calls are asked about.
+    pub mode: ApprovalMode,
+    /// The standing rules.
+    pub policy: Policy,
+    /// The bounds of a turn.
+    pub limits: Limits,
+    /// Whether read-only calls of one reply run side by side.
+    pub parallel: bool,
+    /// Whether tools are offered at all.
+    pub tools: bool,
+    /// Standing instructions of the project (a trusted `AGENTS.md`); empty for none.
+    pub instructions: String,
+    /// Where tools run.
+    pub context: ToolContext,
+}
+
+/// Everything a driver needs, shared by all of a process.
+pub struct Engine {
+    /// The ledger.
+    pub store: Arc<dyn Store>,
+    /// The models.
+    pub models: Arc<dyn Models>,
+    /// The tools.
+    pub tools: Arc<ToolSet>,
+    /// This process.
+    pub owner: Owner,
+    /// What must not leave.
+    pub redactor: Redactor,
+    /// What holds for the turns to come.
+    pub settings: RwLock<Settings>,
+}
+
+impl Engine {
+    /// A copy of what holds now.
+    pub fn settings(&self) -> Settings {
+        // A poisoned lock only means that somebody panicked between two assignments: the values are whole.
+        self.settings.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Changes what holds for the turns to come.
+    pub fn update(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+}
+
+/// Where driving stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A person must answer these, then drive on.
+    Asking(Vec<Pending>),
+    /// The remote client must execute these, in order.
+    AwaitingClient(Vec<Pending>),
+    /// The turn is over.
+    Done(Finished),
+}
+
+/// A call that waits for somebody.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pending {
+    /// Which call.
+    pub call_id: CallId,
+    /// The tool as people see it.
+    pub tool: String,
+    /// The argument text as the model wrote it.
+    pub arguments: String,
+    /// `tool(key=value, …)`, unescaped.
+    pub readable: String,
+    /// What an answer must quote.
+    pub digest: Digest,
+    /// Why it is asked about.
+    pub rule: String,
+}
+
+/// What a turn came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// Why it ended.
+    pub reason: StopReason,
+    /// The assistant text of its last reply, closing text included.
+    pub reply: String,
+    /// Tokens of all its replies.
+    pub usage: Usage,
+    /// Why the model failed, if it did: one line for a person.
+    pub problem: Option<String>,
+}
+
+/// Which session to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// A new one.
+    New,
+    /// This one.
+    Existing(SessionId),
+}

@@ -1,0 +1,2 @@
+//! placeholder
+pub const SYSTEM_PROMPT: &str = "";

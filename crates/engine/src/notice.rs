@@ -1,0 +1,161 @@
+//! Notices: what a front end is told while a turn runs. Ephemeral: all that matters is in the ledger as well.
+//!
+//! The queue never blocks and never loses order. Its memory is bounded by what the ledger bounds anyway: adjacent pieces of
+//! text become one, so a front end that is slow gets longer pieces, not more of them.
+
+use aish_core::event::{ResultEnd, Usage};
+use aish_core::id::CallId;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// Command output that waits to be shown beyond this is dropped, oldest first: a terminal that lags sees the end of it.
+const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+
+/// One piece of news. Text in it comes from models, tools and servers: hostile until escaped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The model is being asked.
+    Asking {
+        /// Which one, by its configured name.
+        model: String,
+    },
+    /// Text of a reply.
+    Text(String),
+    /// Thinking of a reply.
+    Thinking(String),
+    /// The model is writing a call of this tool.
+    CallBegun {
+        /// The tool.
+        name: String,
+    },
+    /// The reply is whole.
+    ReplyEnded,
+    /// A call begins to run.
+    CallStarted {
+        /// Which call.
+        call: CallId,
+        /// `tool(key=value, …)`.
+        readable: String,
+    },
+    /// A running call printed this.
+    ToolOutput {
+        /// Which call.
+        call: CallId,
+        /// What it printed.
+        text: String,
+    },
+    /// A call came to its end, run or not.
+    CallEnded {
+        /// Which call.
+        call: CallId,
+        /// `tool(key=value, …)`.
+        readable: String,
+        /// The whole result.
+        output: String,
+        /// One readable line.
+        summary: String,
+        /// False for errors, refusals and interruptions.
+        success: bool,
+        /// What kind of end.
+        end: ResultEnd,
+    },
+    /// The request failed and is made again after a pause.
+    Retrying {
+        /// Which attempt comes next.
+        attempt: u32,
+        /// The pause in milliseconds.
+        wait_ms: u64,
+        /// What went wrong.
+        problem: String,
+    },
+    /// Tokens of one reply.
+    Usage(Usage),
+    /// Something a person should know, one line.
+    Status(String),
+}
+
+/// The queue between a driver and a front end. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Notices {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<VecDeque<Notice>>,
+    changed: Notify,
+}
+
+impl Notices {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a notice; adjacent text becomes one.
+    pub fn push(&self, notice: Notice) {
+        let mut queue = self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        match (queue.back_mut(), notice) {
+            (Some(Notice::Text(before)), Notice::Text(text)) => before.push_str(&text),
+            (Some(Notice::Thinking(before)), Notice::Thinking(text)) => before.push_str(&text),
+            (Some(Notice::ToolOutput { call: same, text: before }), Notice::ToolOutput { call, text })
+                if *same == call =>
+            {
+                before.push_str(&text);
+                drop_beginning(before);
+            }
+            (_, notice) => queue.push_back(notice),
+        }
+        drop(queue);
+        self.shared.changed.notify_one();
+    }
+
+    /// Adds a line a person should know.
+    pub fn status(&self, text: impl Into<String>) {
+        self.push(Notice::Status(text.into()));
+    }
+
+    /// Takes everything that is there.
+    pub fn drain(&self) -> VecDeque<Notice> {
+        std::mem::take(&mut *self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until something was added since the last wait.
+    pub async fn changed(&self) {
+        self.shared.changed.notified().await;
+    }
+}
+
+fn drop_beginning(text: &mut String) {
+    if text.len() <= OUTPUT_BYTES_MAX {
+        return;
+    }
+    let mut from = text.len() - OUTPUT_BYTES_MAX / 2;
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.drain(..from);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// DESIGN, cost rules: a front end that is slow never slows a turn and never grows the queue.
+    #[test]
+    fn adjacent_pieces_become_one() {
+        let notices = Notices::new();
+        for _ in 0..10_000 {
+            notices.push(Notice::Text("ab".into()));
+        }
+        notices.push(Notice::ReplyEnded);
+        for _ in 0..100_000 {
+            notices.push(Notice::ToolOutput { call: CallId::nth(1, 1), text: "0123456789".into() });
+        }
+        let all = notices.drain();
+        assert_eq!(all.len(), 3);
+        assert!(matches!(&all[0], Notice::Text(text) if text.len() == 20_000));
+        assert!(matches!(&all[2], Notice::ToolOutput { text, .. } if text.len() <= OUTPUT_BYTES_MAX));
+    }
+}
