@@ -7,11 +7,18 @@
 //! sequence number, atomic, and durable as asked before it returns; events are never changed or removed.
 
 use aish_core::event::{Draft, Event};
-use aish_core::id::SessionId;
+use aish_core::id::{CallId, ContinuationId, SessionId};
 use futures_util::future::BoxFuture;
 
+pub mod export;
+mod index;
+mod lease;
+mod liveness;
 pub mod memory;
 pub mod sqlite;
+
+/// The shortest beginning or end of a session's id that [`Store::find`] looks for.
+pub const ID_PREFIX_CHARS_MIN: usize = 4;
 
 /// How sure an append must be before it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +112,30 @@ pub struct SessionSummary {
     pub waiting: bool,
 }
 
+/// A suspension of a turn, from the index of continuations (DESIGN rule 10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its one-shot id.
+    pub continuation: ContinuationId,
+    /// The session that was suspended.
+    pub session: SessionId,
+    /// The call whose answer or result it waits for; none if the turn was suspended for another reason.
+    pub call: Option<CallId>,
+    /// What became of it.
+    pub state: PendingState,
+}
+
+/// What became of a suspension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingState {
+    /// It waits.
+    Open,
+    /// What it waited for came.
+    Answered,
+    /// The turn ended, or another began, before that.
+    Closed,
+}
+
 /// Which sessions to list.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
@@ -133,7 +164,42 @@ pub struct RawEvent {
     pub data: String,
 }
 
+impl From<&Event> for RawEvent {
+    fn from(event: &Event) -> Self {
+        Self {
+            seq: event.seq,
+            turn: event.turn,
+            time: event.time,
+            version: event.version,
+            kind: event.body.kind().to_owned(),
+            content: event.content.clone(),
+            data: event.body.data_json(),
+        }
+    }
+}
+
 /// A ledger.
+///
+/// ```
+/// use aish_core::event::Draft;
+/// use aish_core::id::SessionId;
+/// use aish_store::memory::MemoryStore;
+/// use aish_store::{Durability, Store, StoreError};
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// let store = MemoryStore::new();
+/// let session = SessionId::from_parts(0, 7);
+/// let hello = vec![Draft::user(0, "hello")];
+/// let placed = store.append(&session, 0, hello.clone(), 0, Durability::Synced, None).await?;
+/// assert_eq!(placed[0].seq, 1);
+/// // Whoever has not seen event 1 is told so.
+/// let late = store.append(&session, 0, hello, 0, Durability::Synced, None).await;
+/// assert!(matches!(late, Err(StoreError::Conflict { actual: 1, .. })));
+/// # Ok::<(), StoreError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// Derived indexes (pending continuations, leases, titles) are written in the transaction of the append and can be
 /// rebuilt from the events: an index, not a second truth (DESIGN rule 10).

@@ -1,1 +1,196 @@
-//! placeholder
+//! A ledger in memory: for tests, and for a session whose disk failed (SPEC 2.5). It dies with the process, whatever
+//! durability is asked for; in all else it keeps the contract of [`Store`].
+
+use crate::index::{SessionIndex, resolve};
+use crate::lease::{LeaseRecord, check_current};
+use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use aish_core::event::{Draft, Event};
+use aish_core::id::{ContinuationId, SessionId};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The ledger.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    ledger: Mutex<Ledger>,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    sessions: BTreeMap<SessionId, Session>,
+    leases: BTreeMap<SessionId, LeaseRecord>,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    events: Vec<Event>,
+    index: SessionIndex,
+}
+
+impl MemoryStore {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What became of a suspension; none if there never was such a one.
+    ///
+    /// # Errors
+    /// None: the signature is that of a store that may fail.
+    pub async fn pending(&self, continuation: &ContinuationId) -> Result<Option<Pending>, StoreError> {
+        let ledger = self.ledger();
+        let mut all = ledger.sessions.values().flat_map(|session| &session.index.pending);
+        Ok(all.find(|pending| pending.continuation == *continuation).cloned())
+    }
+
+    /// No step under this lock leaves the ledger half-changed, so that one poisoned by a panic is still whole.
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn append(
+        &mut self,
+        session: &SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        lease: Option<&Lease>,
+    ) -> Result<Vec<Event>, StoreError> {
+        if let Some(lease) = lease {
+            check_current(self.leases.get(&lease.session), lease)?;
+        }
+        let actual = self.sessions.get(session).map_or(0, |session| session.index.events);
+        if actual != expected_seq {
+            return Err(StoreError::Conflict {
+                session: session.clone(),
+                expected: expected_seq,
+                actual,
+            });
+        }
+        if drafts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let seqs = expected_seq.saturating_add(1)..;
+        let placed: Vec<Event> = seqs
+            .zip(drafts)
+            .map(|(seq, draft)| draft.place(session, seq, time))
+            .collect();
+        let kept = self.sessions.entry(session.clone()).or_default();
+        for event in &placed {
+            kept.index.apply(event);
+        }
+        kept.events.extend_from_slice(&placed);
+        Ok(placed)
+    }
+
+    fn events_after(&self, session: &SessionId, after_seq: u64) -> &[Event] {
+        let events = self.sessions.get(session).map_or(&[][..], |session| &session.events);
+        let seen = usize::try_from(after_seq).unwrap_or(usize::MAX);
+        events.get(seen..).unwrap_or_default()
+    }
+
+    fn list(&self, filter: &SessionFilter) -> Vec<SessionSummary> {
+        let all = self.sessions.iter().map(|(id, session)| session.index.summary(id));
+        let mut summaries: Vec<SessionSummary> = all
+            .filter(|summary| {
+                filter
+                    .directory
+                    .as_ref()
+                    .is_none_or(|directory| *directory == summary.directory)
+            })
+            .collect();
+        summaries.sort_by_key(|summary| Reverse((summary.updated, summary.id.clone())));
+        summaries.truncate(filter.limit.unwrap_or(usize::MAX));
+        summaries
+    }
+
+    fn find(&self, prefix: &str) -> Result<SessionId, StoreError> {
+        let fits = |id: &&SessionId| id.as_str().starts_with(prefix) || id.as_str().ends_with(prefix);
+        resolve(prefix, self.sessions.keys().filter(fits).cloned().collect())
+    }
+
+    fn renew(&mut self, lease: &Lease, until: u64) -> Result<(), StoreError> {
+        check_current(self.leases.get(&lease.session), lease)?;
+        if let Some(record) = self.leases.get_mut(&lease.session) {
+            record.until = until;
+        }
+        Ok(())
+    }
+}
+
+impl Store for MemoryStore {
+    fn append<'a>(
+        &'a self,
+        session: &'a SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        _durability: Durability,
+        lease: Option<&'a Lease>,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        async move { self.ledger().append(session, expected_seq, drafts, time, lease) }.boxed()
+    }
+
+    fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        async move { Ok(self.ledger().events_after(session, after_seq).to_vec()) }.boxed()
+    }
+
+    fn load_raw<'a>(
+        &'a self,
+        session: &'a SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RawEvent>, StoreError>> {
+        async move {
+            let ledger = self.ledger();
+            let events = ledger.events_after(session, after_seq).iter().take(limit);
+            Ok(events.map(RawEvent::from).collect())
+        }
+        .boxed()
+    }
+
+    fn list<'a>(&'a self, filter: SessionFilter) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        async move { Ok(self.ledger().list(&filter)) }.boxed()
+    }
+
+    fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
+        async move { self.ledger().find(prefix) }.boxed()
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        owner: &'a Owner,
+        now: u64,
+        until: u64,
+    ) -> BoxFuture<'a, Result<Lease, StoreError>> {
+        async move {
+            let mut ledger = self.ledger();
+            let record = LeaseRecord::acquire(ledger.leases.get(session), session, owner, now, until)?;
+            let lease = record.lease(session, owner);
+            ledger.leases.insert(session.clone(), record);
+            Ok(lease)
+        }
+        .boxed()
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {
+        async move { self.ledger().renew(lease, until) }.boxed()
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        async move {
+            if let Some(record) = self.ledger().leases.get_mut(&lease.session)
+                && record.is_held_by(lease)
+            {
+                record.owner = None;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}

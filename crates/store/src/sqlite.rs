@@ -1,1 +1,207 @@
-//! placeholder
+//! The ledger in one SQLite file, shared by many processes (SPEC 2.10).
+//!
+//! [`SqliteStore`] owns one thread, and that thread owns the connection: SQLite blocks, and nothing that awaits may
+//! block. A command travels to it over a channel and its result comes back. The thread starts, and the file is
+//! opened, with the first command: a program that needs no ledger pays nothing.
+//!
+//! What is where: [`open`] the file's permissions and format, [`schema`] its tables, [`write`] appends and leases,
+//! [`read`] loading and listing, [`derived`] the indexes, [`fail`] what a failure means.
+
+mod derived;
+mod fail;
+mod ledger;
+mod open;
+mod read;
+mod schema;
+mod write;
+
+use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use aish_core::event::{Draft, Event};
+use aish_core::id::{ContinuationId, SessionId};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use ledger::Ledger;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use tokio::sync::oneshot;
+
+/// What the thread does next. It brings its own way to reply.
+type Job = Box<dyn FnOnce(&mut Ledger) + Send>;
+
+/// A ledger in one file.
+///
+/// Dropping it waits for what was asked of it and closes the file.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    /// None until the first command.
+    keeper: Mutex<Option<Keeper>>,
+}
+
+/// The thread that has the file open.
+#[derive(Debug)]
+struct Keeper {
+    jobs: mpsc::Sender<Job>,
+    thread: JoinHandle<()>,
+}
+
+impl SqliteStore {
+    /// The ledger at `path`. Nothing is touched until the first command, which makes the file (mode 0600) and its
+    /// directory (0700) if they are not there.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            keeper: Mutex::new(None),
+        }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What became of a suspension; none if there never was such a one.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub async fn pending(&self, continuation: &ContinuationId) -> Result<Option<Pending>, StoreError> {
+        let continuation = continuation.clone();
+        self.ask(move |ledger| ledger.pending(&continuation)).await
+    }
+
+    /// Derives the summaries and the continuations again, from the events alone.
+    ///
+    /// # Errors
+    /// The disk failed, and the old ones stand.
+    pub async fn rebuild_indexes(&self) -> Result<(), StoreError> {
+        self.ask(Ledger::rebuild_indexes).await
+    }
+
+    /// Has the thread do `work`. Once this future was polled the work is done, also if the future is dropped.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, replied) = oneshot::channel();
+        self.send(Box::new(move |ledger| {
+            // Nobody may be waiting any more; the work was still to be done.
+            let _ = reply.send(work(ledger));
+        }))?;
+        replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
+    }
+
+    fn send(&self, job: Job) -> Result<(), StoreError> {
+        let mut slot = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let keeper = match slot.take() {
+            Some(keeper) if !keeper.thread.is_finished() => keeper,
+            Some(_) | None => Keeper::start(&self.path).map_err(|error| self.thread_failed(error))?,
+        };
+        let sent = keeper.jobs.send(job);
+        *slot = Some(keeper);
+        sent.map_err(|_| self.thread_failed("its thread has ended"))
+    }
+
+    fn thread_failed(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+        StoreError::Io {
+            attempt: format!("reaching the ledger {}", self.path.display()),
+            source: source.into(),
+        }
+    }
+}
+
+impl Keeper {
+    fn start(path: &Path) -> std::io::Result<Self> {
+        let mut ledger = Ledger::new(path.to_owned());
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let thread = thread::Builder::new().name("ledger".to_owned()).spawn(move || {
+            for job in queue {
+                job(&mut ledger);
+            }
+        })?;
+        Ok(Self { jobs, thread })
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        let slot = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Keeper { jobs, thread }) = slot.take() {
+            // The thread ends when the last sender is gone. Each of its jobs waits for a lock for a bounded time.
+            drop(jobs);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn append<'a>(
+        &'a self,
+        session: &'a SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        durability: Durability,
+        lease: Option<&'a Lease>,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        let session = session.clone();
+        let lease = lease.cloned();
+        self.ask(move |ledger| {
+            let append = write::Append {
+                session: &session,
+                expected_seq,
+                drafts,
+                time,
+                lease: lease.as_ref(),
+            };
+            ledger.append(append, durability)
+        })
+        .boxed()
+    }
+
+    fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        let session = session.clone();
+        self.ask(move |ledger| ledger.load(&session, after_seq)).boxed()
+    }
+
+    fn load_raw<'a>(
+        &'a self,
+        session: &'a SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RawEvent>, StoreError>> {
+        let session = session.clone();
+        self.ask(move |ledger| ledger.load_raw(&session, after_seq, limit))
+            .boxed()
+    }
+
+    fn list<'a>(&'a self, filter: SessionFilter) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        self.ask(move |ledger| ledger.list(&filter)).boxed()
+    }
+
+    fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
+        let prefix = prefix.to_owned();
+        self.ask(move |ledger| ledger.find(&prefix)).boxed()
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        owner: &'a Owner,
+        now: u64,
+        until: u64,
+    ) -> BoxFuture<'a, Result<Lease, StoreError>> {
+        let (session, owner) = (session.clone(), owner.clone());
+        self.ask(move |ledger| ledger.acquire(&session, &owner, now, until))
+            .boxed()
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {
+        let lease = lease.clone();
+        self.ask(move |ledger| ledger.renew(&lease, until)).boxed()
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        let lease = lease.clone();
+        self.ask(move |ledger| ledger.release(&lease)).boxed()
+    }
+}

@@ -1,0 +1,180 @@
+//! What reads the ledger: events, whole or undecoded, and the list of sessions.
+
+use super::fail::Failure;
+use super::schema::Place;
+use crate::index::resolve;
+use crate::{ID_PREFIX_CHARS_MIN, RawEvent, SessionFilter, SessionSummary, StoreError};
+use aish_core::event::{Body, EVENT_VERSION, Event};
+use aish_core::id::SessionId;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+
+const SELECT_EVENTS: &str = "SELECT place, turn, time, version, kind, content, data FROM events
+    WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3";
+
+/// `LIMIT` without a limit.
+const UNLIMITED: i64 = -1;
+
+/// The number of a session in this file, if it is there.
+pub(super) fn session_number(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT number FROM sessions WHERE id = ?1")?
+        .query_row([session.as_str()], |row| row.get(0))
+        .optional()
+}
+
+/// The seq of a session's last event, 0 if it has none.
+pub(super) fn last_seq(connection: &Connection, number: i64) -> rusqlite::Result<u64> {
+    connection
+        .prepare_cached("SELECT max(place) FROM events WHERE place > ?1 AND place <= ?2")?
+        .query_row(params![Place::new(number, 0).0, Place::last_of(number).0], |row| {
+            Ok(row.get::<_, Option<i64>>(0)?.map_or(0, |place| Place(place).seq()))
+        })
+}
+
+/// The events after `after_seq`, decoded straight from the rows: a long session is loaded before its first prompt.
+pub(super) fn load(connection: &Connection, session: &SessionId, after_seq: u64) -> Result<Vec<Event>, Failure> {
+    let Some(number) = session_number(connection, session)? else {
+        return Ok(Vec::new());
+    };
+    let awaited = last_seq(connection, number)?.saturating_sub(after_seq);
+    let mut events = Vec::with_capacity(usize::try_from(awaited).unwrap_or_default());
+    let mut statement = connection.prepare_cached(SELECT_EVENTS)?;
+    let bounds = params![Place::new(number, after_seq).0, Place::last_of(number).0, UNLIMITED];
+    let mut rows = statement.query(bounds)?;
+    while let Some(row) = rows.next()? {
+        events.push(decode(session, row)?);
+    }
+    Ok(events)
+}
+
+/// The events after `after_seq`, at most `limit`, as written.
+pub(super) fn load_raw(
+    connection: &Connection,
+    session: &SessionId,
+    after_seq: u64,
+    limit: usize,
+) -> Result<Vec<RawEvent>, Failure> {
+    let Some(number) = session_number(connection, session)? else {
+        return Ok(Vec::new());
+    };
+    let mut statement = connection.prepare_cached(SELECT_EVENTS)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![
+        Place::new(number, after_seq).0,
+        Place::last_of(number).0,
+        limit
+    ])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let columns = Columns::of(row, session)?;
+        events.push(RawEvent {
+            seq: columns.seq,
+            turn: columns.turn,
+            time: columns.time,
+            version: columns.version,
+            kind: columns.kind.to_owned(),
+            content: columns.content.to_owned(),
+            data: columns.data.to_owned(),
+        });
+    }
+    Ok(events)
+}
+
+/// One row of `events`, borrowed.
+struct Columns<'a> {
+    seq: u64,
+    turn: u64,
+    time: u64,
+    version: u32,
+    kind: &'a str,
+    content: &'a str,
+    data: &'a str,
+}
+
+impl<'a> Columns<'a> {
+    fn of(row: &'a Row<'_>, session: &SessionId) -> Result<Self, Failure> {
+        let seq = Place(row.get(0)?).seq();
+        let text = |column: usize| match row.get_ref(column)? {
+            ValueRef::Null => Ok("null"),
+            value @ (ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_)) => value
+                .as_str()
+                .map_err(|error| Failure::Store(unreadable(session, seq, "no text", &error))),
+        };
+        Ok(Self {
+            seq,
+            turn: row.get(1)?,
+            time: row.get(2)?,
+            version: row.get(3)?,
+            kind: text(4)?,
+            content: text(5)?,
+            data: text(6)?,
+        })
+    }
+}
+
+fn decode(session: &SessionId, row: &Row<'_>) -> Result<Event, Failure> {
+    let columns = Columns::of(row, session)?;
+    let body = Body::decode(columns.kind, columns.data).map_err(|error| {
+        let what = if columns.version > EVENT_VERSION {
+            format!("written by a newer aish, kind {}", columns.kind)
+        } else {
+            format!("kind {}", columns.kind)
+        };
+        Failure::Store(unreadable(session, columns.seq, &what, &error))
+    })?;
+    Ok(Event {
+        session: session.clone(),
+        seq: columns.seq,
+        turn: columns.turn,
+        time: columns.time,
+        version: columns.version,
+        content: columns.content.to_owned(),
+        body,
+    })
+}
+
+fn unreadable(session: &SessionId, seq: u64, what: &str, error: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Format(format!(
+        "event {seq} of session {session} ({what}) cannot be read: {error}. `aish sessions export` still writes it as it is"
+    ))
+}
+
+/// The sessions, the most recently used first.
+pub(super) fn list(connection: &Connection, filter: &SessionFilter) -> Result<Vec<SessionSummary>, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, created, updated, events, title, directory, waiting FROM summaries JOIN sessions USING (number)
+         WHERE :directory IS NULL OR directory = :directory ORDER BY updated DESC, id DESC LIMIT :limit",
+    )?;
+    let limit = filter
+        .limit
+        .map_or(UNLIMITED, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let rows = statement.query_map(named_params! {":directory": filter.directory, ":limit": limit}, |row| {
+        Ok(SessionSummary {
+            id: SessionId::new(row.get::<_, String>(0)?),
+            created: row.get(1)?,
+            updated: row.get(2)?,
+            events: row.get(3)?,
+            title: row.get(4)?,
+            directory: row.get(5)?,
+            waiting: row.get(6)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The one session whose id is, begins with or ends with `prefix`.
+pub(super) fn find(connection: &Connection, prefix: &str) -> Result<SessionId, Failure> {
+    let exact = SessionId::new(prefix);
+    if session_number(connection, &exact)?.is_some() {
+        return Ok(exact);
+    }
+    if prefix.chars().count() < ID_PREFIX_CHARS_MIN {
+        return Err(Failure::Store(StoreError::NotFound(prefix.to_owned())));
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1",
+    )?;
+    let ids = statement.query_map([prefix], |row| Ok(SessionId::new(row.get::<_, String>(0)?)))?;
+    Ok(resolve(prefix, ids.collect::<Result<_, _>>()?)?)
+}

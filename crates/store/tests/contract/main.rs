@@ -1,0 +1,70 @@
+//! The contract of [`Store`], asked of every store there is. What only a file can do is in `ledger.rs` and `processes.rs`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod appends;
+mod leases;
+mod lists;
+
+use aish_core::event::{Draft, Event};
+use aish_core::id::SessionId;
+use aish_store::memory::MemoryStore;
+use aish_store::sqlite::SqliteStore;
+use aish_store::{Durability, Store, StoreError};
+use tempfile::TempDir;
+
+/// A new, empty store, and what must outlive it.
+struct Fixture {
+    name: &'static str,
+    store: Box<dyn Store>,
+    _directory: Option<TempDir>,
+}
+
+/// One of each.
+fn fixtures() -> [Fixture; 2] {
+    let directory = tempfile::tempdir().unwrap();
+    [
+        Fixture {
+            name: "sqlite",
+            store: Box::new(SqliteStore::new(directory.path().join("ledger.db"))),
+            _directory: Some(directory),
+        },
+        Fixture {
+            name: "memory",
+            store: Box::new(MemoryStore::new()),
+            _directory: None,
+        },
+    ]
+}
+
+/// The `n`th session of a test.
+fn session(n: u64) -> SessionId {
+    SessionId::from_parts(1_700_000_000_000 + n, u128::from(n) * 0x9e37_79b9_7f4a_7c15)
+}
+
+fn says(text: &str) -> Draft {
+    Draft::user(1, text)
+}
+
+/// Appends without a lease, at the time of its seq.
+async fn append(
+    store: &dyn Store,
+    session: &SessionId,
+    expected_seq: u64,
+    drafts: Vec<Draft>,
+) -> Result<Vec<Event>, StoreError> {
+    store
+        .append(
+            session,
+            expected_seq,
+            drafts,
+            expected_seq + 1,
+            Durability::Committed,
+            None,
+        )
+        .await
+}
+
+async fn contents(store: &dyn Store, session: &SessionId) -> Vec<String> {
+    let events = store.load(session, 0).await.unwrap();
+    events.into_iter().map(|event| event.content).collect()
+}
