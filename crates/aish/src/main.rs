@@ -2,4 +2,5 @@
 #![allow(dead_code, unused_imports)]
 mod config;
 mod paths;
+mod trust;
 fn main() {}

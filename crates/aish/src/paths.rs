@@ -197,3 +197,104 @@ pub fn make_private_dir(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn find(pairs: &[(&str, &str)], flag: Option<&str>) -> Result<Paths, NoHome> {
+        let environment = Environment::from_pairs(pairs.iter().copied());
+        Paths::find(&environment, flag.map(Path::new), Path::new("/cwd"))
+    }
+
+    /// SPEC 10.1: `AISH_HOME` moves configuration, data and cache together.
+    #[test]
+    fn aish_home_moves_everything() {
+        let paths = find(
+            &[("AISH_HOME", "/a"), ("HOME", "/home/u"), ("XDG_DATA_HOME", "/x")],
+            None,
+        )
+        .unwrap();
+        assert_eq!(paths.config_file, Path::new("/a/config.toml"));
+        assert_eq!(paths.ledger, Path::new("/a/data/ledger.db"));
+        assert_eq!(paths.trusted, Path::new("/a/data/trusted.toml"));
+        assert_eq!(paths.cache_dir, Path::new("/a/cache"));
+        assert_eq!(
+            find(&[("AISH_HOME", "here")], None).unwrap().data_dir,
+            Path::new("/cwd/here/data")
+        );
+    }
+
+    /// SPEC 10.1: otherwise the XDG directories, relative ones ignored, their defaults below the home.
+    #[test]
+    fn xdg_directories_are_used() {
+        let paths = find(
+            &[
+                ("HOME", "/home/u"),
+                ("XDG_CONFIG_HOME", "/c"),
+                ("XDG_CACHE_HOME", "rel"),
+            ],
+            None,
+        )
+        .unwrap();
+        assert_eq!(paths.config_file, Path::new("/c/aish/config.toml"));
+        assert_eq!(paths.ledger, Path::new("/home/u/.local/share/aish/ledger.db"));
+        assert_eq!(paths.cache_dir, Path::new("/home/u/.cache/aish"));
+    }
+
+    /// SPEC 10.1, 10.3: `--config`, then `$AISH_CONFIG`, then the usual place.
+    #[test]
+    fn the_configuration_file_is_chosen() {
+        let both = [("AISH_HOME", "/a"), ("AISH_CONFIG", "/b.toml")];
+        let chosen = |flag| {
+            let paths = find(&both, flag).unwrap();
+            (paths.config_file, paths.config_choice)
+        };
+        assert_eq!(chosen(Some("c.toml")), ("/cwd/c.toml".into(), ConfigChoice::Flag));
+        assert_eq!(chosen(None), ("/b.toml".into(), ConfigChoice::Variable));
+        let empty = find(&[("AISH_HOME", "/a"), ("AISH_CONFIG", "")], None).unwrap();
+        assert_eq!(
+            (empty.config_file, empty.config_choice),
+            ("/a/config.toml".into(), ConfigChoice::Usual)
+        );
+    }
+
+    /// SPEC 10.4: without a home the error says what to set.
+    #[test]
+    fn no_home_says_what_to_set() {
+        let error = find(&[], None).unwrap_err();
+        insta::assert_snapshot!(error, @"");
+        assert!(find(&[("HOME", "relative")], None).is_err());
+        let all = [
+            ("XDG_CONFIG_HOME", "/c"),
+            ("XDG_DATA_HOME", "/d"),
+            ("XDG_CACHE_HOME", "/e"),
+        ];
+        assert!(find(&all, None).is_ok());
+    }
+
+    /// SPEC 10.5: a new file is private; an old one keeps its mode, and a link stays a link.
+    #[test]
+    fn files_are_written_privately() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("new/dir/file");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        write_private(&file, b"1").unwrap();
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_private(&link, b"2").unwrap();
+        assert_eq!((mode(&file), fs::read(&file).unwrap()), (0o644, b"2".to_vec()));
+        assert!(link.is_symlink());
+        assert_eq!(
+            fs::read_dir(file.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing is left beside it"
+        );
+    }
+}

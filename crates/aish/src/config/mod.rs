@@ -1,12 +1,79 @@
 //! The configuration: what may be set, from where, and what comes of it (SPEC 10.1).
 //!
 //! Every setting is declared once, in [`settings`]. A file goes through three stages: *raw* (keys and values with their
-//! places in the text), *checked* (each known, typed and in range) and *resolved* ([`Config`], plain values).
-//! Layers, later over earlier: defaults, the user's file, a trusted project's file, the environment, the command line.
+//! places in the text), *checked* ([`check`]: each known, typed and in range) and *resolved* ([`resolve`]: [`Config`],
+//! plain values). Layers, later over earlier: defaults, the user's file, a trusted project's file, the environment, the
+//! command line.
 
+pub mod check;
+pub mod error;
+pub mod resolve;
 pub mod resolved;
+pub mod settings;
+pub mod value;
 
+pub use error::{ConfigError, Diagnostic, Layer, Source};
+pub use resolve::{Layers, Overrides, Resolved, resolve};
 pub use resolved::{
-    ApprovalConfig, Config, KeyNeed, McpConfig, McpServer, McpTransport, MissingKey, ModelConfig, ProviderKind,
-    ResultRole, Secret, ShellConfig, ToolsConfig, WireNames,
+    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, MissingKey, ModelConfig, ProviderKind, ResultRole,
+    Secret, ShellConfig, ToolsConfig, WireNames,
 };
+
+use crate::paths::{ConfigChoice, Environment, Paths};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// Bytes a configuration file may have; the largest sensible one is a hundredth of it.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads the user's file and puts all layers together. `project` is the file of a trusted project, see
+/// [`crate::trust::TrustStore::check`].
+///
+/// # Errors
+/// The file cannot be read, or something in some layer is wrong.
+pub fn load(
+    paths: &Paths,
+    project: Option<Source>,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<Resolved, ConfigError> {
+    let text = match (read_text(&paths.config_file), paths.config_choice) {
+        (Ok(text), _) => Some(text),
+        // Without a file of their own people get the defaults; a file they asked for by name must be there.
+        (Err(error), ConfigChoice::Usual) if error.kind() == io::ErrorKind::NotFound => None,
+        (Err(source), choice) => {
+            let hint = match choice {
+                ConfigChoice::Usual => "",
+                ConfigChoice::Flag => "; it was chosen by --config",
+                ConfigChoice::Variable => "; it was chosen by $AISH_CONFIG",
+            };
+            return Err(ConfigError::Read {
+                path: paths.config_file.clone(),
+                source,
+                hint,
+            });
+        }
+    };
+    let user = text.map(|text| Source {
+        name: paths.config_file.display().to_string(),
+        text,
+        layer: Layer::User,
+    });
+    resolve(user, project, environment, overrides)
+}
+
+/// Reads a configuration file: UTF-8, of a sensible size.
+///
+/// # Errors
+/// The system's, or it is not such a file.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?
+        .take(CONFIG_BYTES_MAX + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > CONFIG_BYTES_MAX {
+        let message = format!("it is larger than {CONFIG_BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(text)
+}

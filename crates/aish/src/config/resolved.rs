@@ -2,7 +2,7 @@
 //! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`super::resolve`].
 
 use crate::paths::Environment;
-use aish_core::ApprovalMode;
+use aish_core::policy::{ApprovalMode, Rule};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -42,12 +42,19 @@ impl Config {
     /// Every secret that stands in the configuration as a literal, for the redactor (SPEC 10.5). Keys named by
     /// `key_env` are not among them: they are read when used, by [`ModelConfig::key`].
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        self.mcp.servers.iter().flat_map(|server| {
-            let literals = server.headers.values().chain(server.env.values());
-            server.auth_token.iter().chain(literals)
-        })
+        self.mcp
+            .servers
+            .iter()
+            .flat_map(|server| {
+                let literals = server.headers.values().chain(server.env.values());
+                server.auth_token.iter().chain(literals)
+            })
+            .filter(|secret| secret.expose().len() >= SECRET_LEN_MIN)
     }
 }
+
+/// Header and environment values shorter than this many bytes are no secrets: hiding every `1` would hide everything.
+const SECRET_LEN_MIN: usize = 8;
 
 /// One model of the registry, `[models.<name>]` (SPEC 7.1).
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +69,6 @@ pub struct ModelConfig {
     pub model: String,
     /// The environment variable that holds the key; `None` when no key is sent.
     pub key_env: Option<String>,
-    /// Whether the key is needed, or merely sent when there is one.
-    pub key_need: KeyNeed,
     /// Sampling temperature; `None` sends none.
     pub temperature: Option<f64>,
     /// Tokens the model's context holds, where the user told.
@@ -89,7 +94,6 @@ impl ModelConfig {
         };
         match environment.text(variable) {
             Some(key) => Ok(Some(Secret::new(key.trim()))),
-            None if self.key_need == KeyNeed::Optional => Ok(None),
             None => Err(MissingKey {
                 model: self.name.clone(),
                 variable: variable.clone(),
@@ -108,15 +112,6 @@ pub struct MissingKey {
     pub model: String,
     /// The variable to set.
     pub variable: String,
-}
-
-/// Whether a model can be asked without its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyNeed {
-    /// An unset variable is an error that names it.
-    Required,
-    /// An unset variable sends no key.
-    Optional,
 }
 
 /// A wire format.
@@ -181,17 +176,17 @@ pub enum WireNames {
     Dot,
 }
 
-/// `[approval]` (SPEC 5.1, 5.2). Lists hold rules as written, each known to parse.
+/// `[approval]` (SPEC 5.1, 5.2).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalConfig {
     /// What happens to a call no rule speaks of.
     pub mode: ApprovalMode,
     /// Calls that never run.
-    pub deny: Vec<String>,
+    pub deny: Vec<Rule>,
     /// Calls that are always asked about.
-    pub ask: Vec<String>,
+    pub ask: Vec<Rule>,
     /// Calls that run unasked.
-    pub allow: Vec<String>,
+    pub allow: Vec<Rule>,
     /// The visible default rule: what only reads inside the working tree runs unasked.
     pub read_only_inside_tree: bool,
 }
@@ -305,14 +300,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn model(key_env: Option<&str>, key_need: KeyNeed) -> ModelConfig {
+    fn model(key_env: Option<&str>) -> ModelConfig {
         ModelConfig {
             name: "cloud".into(),
             provider: ProviderKind::Anthropic,
             base_url: "https://example.test".into(),
             model: "m".into(),
             key_env: key_env.map(str::to_owned),
-            key_need,
             temperature: None,
             context_window: None,
             max_output_tokens: None,
@@ -326,10 +320,10 @@ mod tests {
     #[test]
     fn a_missing_key_names_its_variable() {
         let environment = Environment::from_pairs([("CLOUD_KEY", " sk-1\n"), ("EMPTY", "")]);
-        let key = model(Some("CLOUD_KEY"), KeyNeed::Required).key(&environment).unwrap();
+        let key = model(Some("CLOUD_KEY")).key(&environment).unwrap();
         assert_eq!(key.unwrap().expose(), "sk-1");
         for unset in ["EMPTY", "NOT_THERE"] {
-            let error = model(Some(unset), KeyNeed::Required).key(&environment).unwrap_err();
+            let error = model(Some(unset)).key(&environment).unwrap_err();
             assert_eq!(
                 error.to_string(),
                 format!(
@@ -337,9 +331,8 @@ mod tests {
                      set it with: export {unset}=…"
                 )
             );
-            assert_eq!(model(Some(unset), KeyNeed::Optional).key(&environment), Ok(None));
         }
-        assert_eq!(model(None, KeyNeed::Required).key(&environment), Ok(None));
+        assert_eq!(model(None).key(&environment), Ok(None));
     }
 
     /// SPEC 10.5: a secret cannot be shown by accident.

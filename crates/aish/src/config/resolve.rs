@@ -1,0 +1,480 @@
+//! From checked to resolved: the layers put on top of each other, the defaults below them, and what can only be judged as a
+//! whole: names that must exist, settings that need or exclude each other.
+
+use super::check::{Assigned, Checked, Named, check_environment, check_file};
+use super::error::{ConfigError, Diagnostic, Layer, Origin, Shown, Source};
+use super::resolved::{
+    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, ProviderKind, ResultRole, Secret,
+    ShellConfig, ToolsConfig, WireNames,
+};
+use super::settings::{Kind, find};
+use super::value::{Value, from_toml, nearest, toml_path, toml_text};
+use crate::paths::Environment;
+use aish_core::policy::{ApprovalMode, Rule};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::de::DeValue;
+
+/// The temperature of a model of the `openai-chat` format that was given none (SPEC 7.1).
+const OPENAI_CHAT_TEMPERATURE: f64 = 0.2;
+
+/// What the command line says about settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--approval`.
+    pub approval: Option<ApprovalMode>,
+}
+
+/// A configuration and how it came about.
+#[derive(Debug)]
+pub struct Resolved {
+    /// What is in force.
+    pub config: Config,
+    /// What is odd, one line each, without `[aish]`.
+    pub warnings: Vec<String>,
+    /// Who set what.
+    pub layers: Layers,
+}
+
+/// Every layer's settings, put on top of each other.
+#[derive(Debug, Default)]
+pub struct Layers {
+    /// Path → what each layer set, the last one on top.
+    pub values: BTreeMap<Vec<String>, Vec<Assigned>>,
+    /// The models and servers somebody named, each once, in order.
+    pub named: Vec<Named>,
+}
+
+/// Puts the layers together. Pure.
+///
+/// # Errors
+/// Everything that is wrong in any of them.
+pub fn resolve(
+    user: Option<Source>,
+    project: Option<Source>,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<Resolved, ConfigError> {
+    let mut resolver = Resolver::default();
+    for source in user.into_iter().chain(project) {
+        let layer = source.layer;
+        resolver.add(check_file(&Arc::new(source)), Some(layer));
+    }
+    resolver.add(check_environment(environment), None);
+    resolver.add(command_line(overrides), None);
+    if !resolver.diagnostics.is_empty() {
+        return Err(ConfigError::Invalid(resolver.diagnostics));
+    }
+    let config = resolver.config();
+    if !resolver.diagnostics.is_empty() {
+        return Err(ConfigError::Invalid(resolver.diagnostics));
+    }
+    Ok(Resolved {
+        config,
+        warnings: resolver.warnings,
+        layers: resolver.layers,
+    })
+}
+
+fn command_line(overrides: &Overrides) -> Checked {
+    let model = overrides.model.clone().map(|name| ("default_model", name, "--model"));
+    let approval = overrides
+        .approval
+        .map(|mode| ("approval.mode", mode.word().to_owned(), "--approval"));
+    let mut checked = Checked::default();
+    for (key, text, flag) in model.into_iter().chain(approval) {
+        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+        if let Some(setting) = find(&path) {
+            checked.assigned.push(Assigned {
+                path,
+                setting,
+                value: Value::Text(text),
+                origin: Origin::Flag(flag),
+            });
+        }
+    }
+    checked
+}
+
+#[derive(Default)]
+struct Resolver {
+    layers: Layers,
+    diagnostics: Vec<Diagnostic>,
+    warnings: Vec<String>,
+}
+
+impl Resolver {
+    fn add(&mut self, checked: Checked, layer: Option<Layer>) {
+        self.diagnostics.extend(checked.diagnostics);
+        self.warnings.extend(checked.warnings);
+        for assigned in checked.assigned {
+            self.layers
+                .values
+                .entry(assigned.path.clone())
+                .or_default()
+                .push(assigned);
+        }
+        for named in checked.named {
+            let known = self.layers.named.iter().any(|other| other.path == named.path);
+            let server = named.path.first().is_some_and(|first| first == "mcp");
+            if known && server && layer == Some(Layer::Project) {
+                // The user's token must not follow an address the project puts in place of theirs.
+                let message = format!(
+                    "[{}] is a server of your own file; choose another alias",
+                    toml_path(&named.path)
+                );
+                self.report(&named.origin, message);
+            }
+            if !known {
+                self.layers.named.push(named);
+            }
+        }
+    }
+
+    fn report(&mut self, origin: &Origin, message: String) {
+        self.diagnostics.push(Diagnostic {
+            origin: origin.clone(),
+            message,
+            shown: Shown::Value,
+        });
+    }
+
+    fn config(&mut self) -> Config {
+        let root = self.layers.section(&[]);
+        let (default_model, max_tool_turns) = (root.text("default_model"), root.count("max_tool_turns"));
+        let approval = self.approval();
+        let shell = ShellConfig {
+            confirm_cmd: self.layers.section(&["shell"]).yes("confirm_cmd"),
+        };
+        let tools = self.layers.section(&["tools"]);
+        let tools = ToolsConfig {
+            max_output_size: tools.count("max_output_size"),
+            max_result_chars: tools.number("max_result_chars"),
+            parallel: tools.yes("parallel"),
+        };
+        let models = self.models();
+        self.check_names(&models, default_model.as_deref());
+        Config {
+            default_model,
+            max_tool_turns,
+            models,
+            approval,
+            shell,
+            tools,
+            mcp: self.mcp(),
+        }
+    }
+
+    fn approval(&mut self) -> ApprovalConfig {
+        let allow = self.rules("allow");
+        for rule in allow.iter().filter(|rule| rule.is_command_pattern()) {
+            self.warnings.push(format!(
+                "approval.allow: `{rule}` allows only the command written exactly so: a `*` in an allowed command stands for itself"
+            ));
+        }
+        let section = self.layers.section(&["approval"]);
+        let mode = match section.text("mode").as_deref() {
+            Some("auto") => ApprovalMode::Auto,
+            Some("full") => ApprovalMode::Full,
+            Some(_) | None => ApprovalMode::Ask,
+        };
+        let read_only_inside_tree = section.yes("read_only_inside_tree");
+        ApprovalConfig {
+            mode,
+            deny: self.rules("deny"),
+            ask: self.rules("ask"),
+            allow,
+            read_only_inside_tree,
+        }
+    }
+
+    fn rules(&self, list: &str) -> Vec<Rule> {
+        let texts = self.layers.section(&["approval"]).texts(list);
+        texts.iter().filter_map(|text| Rule::parse(text).ok()).collect()
+    }
+
+    /// The tables named below this path, in order.
+    fn names_below(&self, prefix: &[&str]) -> Vec<(String, Origin)> {
+        let below = |named: &Named| {
+            let (name, parent) = named.path.split_last()?;
+            (parent == prefix).then(|| (name.clone(), named.origin.clone()))
+        };
+        self.layers.named.iter().filter_map(below).collect()
+    }
+
+    fn models(&mut self) -> Vec<ModelConfig> {
+        let names = self.names_below(&["models"]);
+        let mut models = Vec::with_capacity(names.len());
+        for (name, origin) in names {
+            match self.layers.model(&name) {
+                Some(model) => models.push(model),
+                None => self.report(
+                    &origin,
+                    format!(
+                        "[{}] has no `model`: the provider's name for it; e.g. model = \"qwen2.5-coder-7b\"",
+                        toml_path(&["models", &name])
+                    ),
+                ),
+            }
+        }
+        models
+    }
+
+    /// Names of models that other settings speak of must exist. With no model configured at all, a default may name one
+    /// that is found at start (SPEC 7.7), so nothing is said then.
+    fn check_names(&mut self, models: &[ModelConfig], default_model: Option<&str>) {
+        let named = self.names_below(&["models"]);
+        let known = || named.iter().map(|(name, _)| name.as_str());
+        let mut spoken: Vec<(&str, Vec<&str>)> = Vec::new();
+        if let Some(name) = default_model.filter(|_| !named.is_empty()) {
+            spoken.push((name, vec!["default_model"]));
+        }
+        for model in models {
+            spoken.extend(
+                model
+                    .fallback
+                    .iter()
+                    .map(|name| (name.as_str(), vec!["models", &model.name, "fallback"])),
+            );
+        }
+        let mut wrong = Vec::new();
+        for (name, path) in spoken {
+            let Some(origin) = self.layers.origin(&path) else {
+                continue;
+            };
+            let own = path.get(1) == Some(&name);
+            if own {
+                wrong.push((
+                    origin.clone(),
+                    format!("{}: a model cannot stand in for itself", toml_path(&path)),
+                ));
+            } else if !known().any(|known| known == name) {
+                let hint = match nearest(name, known()) {
+                    Some(meant) => format!("did you mean {}?", toml_text(meant)),
+                    None => format!("there are: {}", known().collect::<Vec<_>>().join(", ")),
+                };
+                wrong.push((
+                    origin.clone(),
+                    format!("{}: no model {}; {hint}", toml_path(&path), toml_text(name)),
+                ));
+            }
+        }
+        for (origin, message) in wrong {
+            self.report(&origin, message);
+        }
+    }
+
+    fn mcp(&mut self) -> McpConfig {
+        let mut servers = Vec::new();
+        for (alias, origin) in self.names_below(&["mcp", "servers"]) {
+            match self.layers.server(&alias) {
+                Ok(server) => servers.push(server),
+                Err(wrong) => {
+                    let path = toml_path(&["mcp", "servers", &alias]);
+                    self.report(&origin, format!("[{path}] {wrong}"));
+                }
+            }
+        }
+        let flag = |value: Value| match value {
+            Value::Bool(yes) => Some(yes),
+            Value::Text(_) | Value::Integer(_) | Value::Float(_) | Value::Texts(_) => None,
+        };
+        McpConfig {
+            max_tool_depth: self.layers.section(&["mcp"]).count("max_tool_depth"),
+            servers,
+            auto_approve: self.layers.map(&["mcp", "auto_approve"], flag),
+        }
+    }
+}
+
+impl Layers {
+    /// What is in force at a path, and who set it; rules of all layers are added up.
+    pub fn get(&self, path: &[impl AsRef<str>]) -> Option<Value> {
+        let path: Vec<String> = path.iter().map(|name| name.as_ref().to_owned()).collect();
+        let Some(assigned) = self.values.get(&path) else {
+            return default(&path);
+        };
+        let top = assigned.last()?;
+        if top.setting.kind != Kind::Rules {
+            return Some(top.value.clone());
+        }
+        let mut rules: Vec<String> = Vec::new();
+        for assigned in assigned {
+            if let Value::Texts(texts) = &assigned.value {
+                for text in texts {
+                    if !rules.contains(text) {
+                        rules.push(text.clone());
+                    }
+                }
+            }
+        }
+        Some(Value::Texts(rules))
+    }
+
+    /// Who set what is in force at a path.
+    pub fn origin(&self, path: &[impl AsRef<str>]) -> Option<&Origin> {
+        let path: Vec<String> = path.iter().map(|name| name.as_ref().to_owned()).collect();
+        Some(&self.values.get(&path)?.last()?.origin)
+    }
+
+    fn section<'a>(&'a self, path: &[&'a str]) -> Section<'a> {
+        Section {
+            layers: self,
+            path: path.to_vec(),
+        }
+    }
+
+    /// The map whose keys the user chose, below this path.
+    fn map<T>(&self, path: &[&str], read: impl Fn(Value) -> Option<T>) -> BTreeMap<String, T> {
+        let below = |assigned: &Vec<String>| {
+            let (name, parent) = assigned.split_last()?;
+            (parent == path).then(|| Some((name.clone(), read(self.get(assigned)?)?)))?
+        };
+        self.values.keys().filter_map(below).collect()
+    }
+
+    /// A model; `None` when it lacks the provider's name for it.
+    fn model(&self, name: &str) -> Option<ModelConfig> {
+        let section = self.section(&["models", name]);
+        let provider = match section.text("provider").as_deref() {
+            Some("openai-responses") => ProviderKind::OpenAiResponses,
+            Some("anthropic") => ProviderKind::Anthropic,
+            Some("gemini") => ProviderKind::Gemini,
+            Some(_) | None => ProviderKind::OpenAiChat,
+        };
+        let base_url = section.text("base_url");
+        let official_key = base_url.is_none().then(|| provider.official_key_env().to_owned());
+        let temperature = match provider {
+            ProviderKind::OpenAiChat => Some(OPENAI_CHAT_TEMPERATURE),
+            ProviderKind::OpenAiResponses | ProviderKind::Anthropic | ProviderKind::Gemini => None,
+        };
+        Some(ModelConfig {
+            name: name.to_owned(),
+            provider,
+            base_url: base_url.unwrap_or_else(|| provider.official_base_url().to_owned()),
+            model: section.text("model")?,
+            key_env: section.text("key_env").or(official_key),
+            temperature: section.float("temperature").or(temperature),
+            context_window: section.number("context_window"),
+            max_output_tokens: section.number("max_output_tokens"),
+            result_role: if section.yes("use_tool_role") {
+                ResultRole::Tool
+            } else {
+                ResultRole::User
+            },
+            wire_names: match section.text("wire_names").as_deref() {
+                Some("dot") => WireNames::Dot,
+                Some(_) | None => WireNames::Underscore,
+            },
+            fallback: section.texts("fallback"),
+        })
+    }
+
+    /// A server, or what is wrong with it.
+    fn server(&self, alias: &str) -> Result<McpServer, &'static str> {
+        let section = self.section(&["mcp", "servers", alias]);
+        let secret = |value: Value| match value {
+            Value::Text(text) => Some(Secret::new(text)),
+            Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Texts(_) => None,
+        };
+        let headers = self.map(&["mcp", "servers", alias, "headers"], secret);
+        let env = self.map(&["mcp", "servers", alias, "env"], secret);
+        let (auth_token, auth_env) = (section.text("auth_token").map(Secret::new), section.text("auth_env"));
+        let transport = match (section.text("url"), section.get("command")) {
+            (Some(_), Some(_)) => return Err("has both a `url` and a `command`; keep one"),
+            (None, None) => {
+                return Err("has neither a `url` nor a `command`; e.g. url = \"http://127.0.0.1:8080/mcp\"");
+            }
+            (Some(url), None) => McpTransport::Http { url },
+            (None, Some(_)) => McpTransport::Stdio {
+                command: section.texts("command"),
+            },
+        };
+        match &transport {
+            McpTransport::Http { .. } if !env.is_empty() => return Err("has an `env`, which only a `command` can use"),
+            McpTransport::Stdio { command } if command.first().is_none_or(String::is_empty) => {
+                return Err("has a `command` without a program; e.g. command = [\"mcp-server-git\"]");
+            }
+            McpTransport::Stdio { .. } if !headers.is_empty() || auth_token.is_some() || auth_env.is_some() => {
+                return Err(
+                    "has headers or a token, which only a `url` can use; give a `command` its secrets in `env`",
+                );
+            }
+            McpTransport::Http { .. } | McpTransport::Stdio { .. } => {}
+        }
+        Ok(McpServer {
+            alias: alias.to_owned(),
+            transport,
+            auth_token,
+            auth_env,
+            headers,
+            env,
+            timeout_s: section.count("timeout_s"),
+            protocol: section.text("protocol"),
+            enabled_tools: section.texts("enabled_tools"),
+            disabled_tools: section.texts("disabled_tools"),
+            required: section.yes("required"),
+            trusted: section.yes("trusted"),
+        })
+    }
+}
+
+/// The declared default of the setting at a path.
+fn default(path: &[String]) -> Option<Value> {
+    let setting = find(path)?;
+    let value = DeValue::parse(setting.default?).ok()?;
+    from_toml(setting, value.get_ref()).ok()
+}
+
+/// The settings of one table, read by the last segment of their keys. Types and ranges were checked and defaults declared, so
+/// what a reader falls back to is never seen; a test holds every declared default against the resolved one.
+struct Section<'a> {
+    layers: &'a Layers,
+    path: Vec<&'a str>,
+}
+
+impl Section<'_> {
+    fn get(&self, leaf: &str) -> Option<Value> {
+        let mut path = self.path.clone();
+        path.push(leaf);
+        self.layers.get(&path)
+    }
+
+    fn text(&self, leaf: &str) -> Option<String> {
+        match self.get(leaf)? {
+            Value::Text(text) => Some(text),
+            Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Texts(_) => None,
+        }
+    }
+
+    fn yes(&self, leaf: &str) -> bool {
+        self.get(leaf) == Some(Value::Bool(true))
+    }
+
+    fn number<T: TryFrom<i64>>(&self, leaf: &str) -> Option<T> {
+        match self.get(leaf)? {
+            Value::Integer(number) => T::try_from(number).ok(),
+            Value::Text(_) | Value::Bool(_) | Value::Float(_) | Value::Texts(_) => None,
+        }
+    }
+
+    fn count<T: TryFrom<i64> + Default>(&self, leaf: &str) -> T {
+        self.number(leaf).unwrap_or_default()
+    }
+
+    fn float(&self, leaf: &str) -> Option<f64> {
+        match self.get(leaf)? {
+            Value::Float(number) => Some(number),
+            Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::Texts(_) => None,
+        }
+    }
+
+    fn texts(&self, leaf: &str) -> Vec<String> {
+        match self.get(leaf) {
+            Some(Value::Texts(texts)) => texts,
+            Some(Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::Float(_)) | None => Vec::new(),
+        }
+    }
+}
