@@ -1,5 +1,6 @@
 //! placeholder
 #![allow(dead_code, unused_imports)]
+mod cli;
 mod config;
 mod paths;
 mod trust;

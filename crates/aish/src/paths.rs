@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn no_home_says_what_to_set() {
         let error = find(&[], None).unwrap_err();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"cannot tell where to keep the ledger: neither AISH_HOME, XDG_DATA_HOME nor HOME is set; set HOME, or AISH_HOME to a directory for aish's files");
         assert!(find(&[("HOME", "relative")], None).is_err());
         let all = [
             ("XDG_CONFIG_HOME", "/c"),
