@@ -463,3 +463,19 @@ fn a_run_collects_both_outputs_and_its_end() {
     command.args(["-c", "kill -9 $$"]);
     assert_eq!(run_bounded(command, None).signal, Some(9));
 }
+
+#[test]
+fn real_model_calls_a_tool_when_asked_to() {
+    let Some(url) = support::real_model::base_url() else {
+        return;
+    };
+    let parameters = json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]});
+    let function = json!({"name": "glob", "description": "find files", "parameters": parameters});
+    let body = json!({"model": "any", "temperature": 0, "max_tokens": 100, "messages": [user("List files. Use the tool.")],
+        "tools": [{"type": "function", "function": function}]});
+    let mut command = curl(&format!("{url}/chat/completions"));
+    command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);
+    let answer = run_bounded(command, None).success().json();
+    let call = &answer["choices"][0]["message"]["tool_calls"][0]["function"];
+    assert_eq!(call["name"], "glob", "{answer}");
+}

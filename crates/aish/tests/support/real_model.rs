@@ -16,7 +16,7 @@ pub fn base_url() -> Option<String> {
         eprintln!("SKIPPED: the real model, because {SKIP_VARIABLE}=1");
         return None;
     }
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/local-model");
+    let script = repository().join("scripts/local-model");
     let output = Command::new(&script).arg("start").output();
     let output = output.unwrap_or_else(|error| panic!("run {}: {error}", script.display()));
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -30,4 +30,10 @@ pub fn base_url() -> Option<String> {
         "scripts/local-model start printed {url:?}"
     );
     Some(url)
+}
+
+/// The folder that holds the whole repository.
+fn repository() -> PathBuf {
+    let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    crate_folder.ancestors().nth(2).expect("crates/aish is two folders down").to_owned()
 }
