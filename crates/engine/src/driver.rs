@@ -1,12 +1,27 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
-use crate::{Engine, EngineError, Finished, Notices, Outcome, Pending};
-use aish_core::event::{Answer, AnswerScope, AnsweredBy, Command};
+use crate::run::Running;
+use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, Pending, new_session_id, now_ms};
+use aish_core::event::{
+    Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Command, Draft, Event, ReplyStop, TurnStarted, Usage,
+};
 use aish_core::id::{CallId, SessionId};
 use aish_core::message::Part;
+use aish_core::policy::Grant;
 use aish_core::session::Session;
-use aish_tools::Cancel;
+use aish_core::turn::{InvalidEvent, Step, StopReason, Turn};
+use aish_store::{Durability, Lease};
+use aish_tools::{Cancel, Progress};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How long a process that is about to end waits for what cancelled calls left behind.
+const SETTLE_MS: u64 = 2_000;
+/// Kept command output that goes along with the next question, in characters; the end of it is what matters (SPEC 8.3).
+const KEPT_OUTPUT_CHARS_MAX: usize = 6_000;
+/// What a cancelled turn says of itself.
+const INTERRUPTED_BY_USER: &str = "interrupted by the user";
 
 /// An answer to a call that was asked about.
 #[derive(Clone, Debug)]
@@ -39,55 +54,405 @@ pub enum Answered {
 pub struct Driver {
     pub(crate) engine: Arc<Engine>,
     pub(crate) session: Session,
+    pub(crate) lease: Option<Lease>,
+    /// The last event folded, for the keeper that listens beside a drive.
+    pub(crate) seen: Arc<AtomicU64>,
+    /// Events that could not be written, with their times.
+    pub(crate) unsaved: Vec<(u64, Draft)>,
+    /// Calls that a cancelled turn left behind and that are still being ended.
+    pub(crate) leftover: Vec<Running>,
+    notices: Notices,
 }
 
 impl Driver {
     /// A new session. Nothing is written until something is said in it.
-    pub fn create(engine: Arc<Engine>) -> Self { todo!() }
+    pub fn create(engine: Arc<Engine>) -> Self {
+        Self::with(engine, Session::new(new_session_id()))
+    }
+
     /// An existing session, folded from the ledger.
     ///
     /// # Errors
     /// It cannot be read.
-    pub async fn open(engine: Arc<Engine>, id: SessionId) -> Result<Self, EngineError> { todo!() }
+    pub async fn open(engine: Arc<Engine>, id: SessionId) -> Result<Self, EngineError> {
+        let events = engine.store.load(&id, 0).await?;
+        Ok(Self::with(engine, Session::load(id, events)))
+    }
+
+    fn with(engine: Arc<Engine>, session: Session) -> Self {
+        let seen = Arc::new(AtomicU64::new(session.last_seq()));
+        Self {
+            engine,
+            session,
+            lease: None,
+            seen,
+            unsaved: Vec::new(),
+            leftover: Vec::new(),
+            notices: Notices::new(),
+        }
+    }
+
     /// Its fold.
-    pub fn session(&self) -> &Session { &self.session }
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// The engine.
-    pub fn engine(&self) -> &Arc<Engine> { &self.engine }
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// True while events could not be written and are kept in memory (SPEC 2.5).
-    pub fn is_unsaved(&self) -> bool { todo!() }
+    pub fn is_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+
     /// The calls that wait for a person; empty when none do.
-    pub fn pending(&self) -> Vec<Pending> { todo!() }
+    pub fn pending(&self) -> Vec<Pending> {
+        match self.session.open_turn().map(Turn::next) {
+            Some(Step::AskApproval(calls)) => self.pending_of(&calls),
+            Some(
+                Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::AwaitClient(_) | Step::Done(_),
+            )
+            | None => Vec::new(),
+        }
+    }
+
     /// Begins a turn: appends `turn_started` and the user's message.
     ///
     /// # Errors
-    /// The last turn is open: answer, drive or cancel it first.
-    pub async fn start(&mut self, text: &str, parts: Vec<Part>) -> Result<(), EngineError> { todo!() }
+    /// The last turn is open: answer, drive or cancel it first. Or the model cannot be asked at all; then nothing is written.
+    pub async fn start(&mut self, text: &str, parts: Vec<Part>) -> Result<(), EngineError> {
+        self.catch_up().await?;
+        let settings = self.engine.settings();
+        self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
+        let turn = self.session.next_turn();
+        let mut all = self.kept_commands();
+        all.extend(parts);
+        let data = TurnStarted {
+            limits: settings.limits,
+            mode: settings.mode,
+            model: settings.model,
+            directory: Some(settings.context.directory.to_string_lossy().into_owned()),
+        };
+        let drafts = vec![Draft::turn_started(turn, data), Draft::user_with(turn, text, all)];
+        self.append(drafts, Durability::Committed).await
+    }
+
     /// Performs steps until the turn is over or waits for somebody. `cancel` turning true cancels the turn.
     ///
     /// # Errors
     /// The session is driven by somebody else, or cannot be written at all.
-    pub async fn drive(&mut self, notices: &Notices, cancel: Cancel) -> Result<Outcome, EngineError> { todo!() }
+    pub async fn drive(&mut self, notices: &Notices, cancel: Cancel) -> Result<Outcome, EngineError> {
+        self.notices = notices.clone();
+        let (_keeper, stop) = self.take_lease(cancel).await?;
+        let driven = self.drive_on(notices, stop).await;
+        self.give_lease_back().await;
+        driven
+    }
+
+    async fn drive_on(&mut self, notices: &Notices, stop: Cancel) -> Result<Outcome, EngineError> {
+        self.report_doubt(notices);
+        loop {
+            if *stop.borrow() {
+                return self.stopped().await;
+            }
+            let Some(turn) = self.session.turn() else {
+                return Err(EngineError::NoOpenTurn(self.session.id().clone()));
+            };
+            let step = turn.next();
+            let result = match step {
+                Step::CallModel { attempt, tool_choice, wait_ms } => {
+                    self.call_model(attempt, tool_choice, wait_ms, notices, &stop).await
+                }
+                Step::Gate(calls) => self.gate(&calls).await,
+                Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,
+                Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
+                Step::AwaitClient(calls) => return Ok(Outcome::AwaitingClient(self.pending_of(&calls))),
+                Step::Done(reason) => {
+                    self.close(reason).await?;
+                    return Ok(Outcome::Done(self.finished(reason)));
+                }
+            };
+            match result {
+                Ok(()) => {}
+                // What this step made may no longer follow: somebody cancelled, answered or steered meanwhile. What is to be
+                // done now is for the fold to say (SPEC 3.5b).
+                Err(EngineError::Invalid { reason, .. }) if self.somebody_else_wrote(&reason) => {}
+                Err(other) => return Err(other),
+            }
+        }
+    }
+
+    /// True when an event was refused because of what somebody else appended, and the turn can go on from there.
+    fn somebody_else_wrote(&self, reason: &InvalidEvent) -> bool {
+        matches!(reason, InvalidEvent::TurnClosed | InvalidEvent::WrongTurn(_))
+            && self.session.turn().is_some_and(Turn::is_closed)
+    }
+
+    /// Somebody asked to stop: the person here, or a `cancelled` of another process.
+    async fn stopped(&mut self) -> Result<Outcome, EngineError> {
+        self.catch_up().await?;
+        let finished = self.cancel(INTERRUPTED_BY_USER).await?;
+        Ok(Outcome::Done(finished))
+    }
+
+    async fn close(&mut self, reason: StopReason) -> Result<(), EngineError> {
+        let drafts = self.session.turn().map(|turn| turn.closing(reason)).unwrap_or_default();
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        match self.append(drafts, Durability::Synced).await {
+            // Two that close the same turn: one is enough.
+            Err(EngineError::Invalid { .. }) if self.session.open_turn().is_none() => Ok(()),
+            other => other,
+        }
+    }
+
     /// Records an answer. Needs no lease: any process may answer.
     ///
     /// # Errors
     /// The call does not wait, the digest differs, or it was answered otherwise.
-    pub async fn answer(&mut self, request: AnswerRequest) -> Result<Answered, EngineError> { todo!() }
-    /// Cancels the open turn: every open call is answered and the turn closed, at once.
+    pub async fn answer(&mut self, request: AnswerRequest) -> Result<Answered, EngineError> {
+        self.catch_up().await?;
+        let id = request.call_id.clone();
+        let Some(call) = self.session.turn().and_then(|turn| turn.call(&id)) else {
+            return Err(EngineError::NotPending(id));
+        };
+        let Some(digest) = call.gated.as_ref().and_then(|gated| gated.digest.clone()) else {
+            return Err(EngineError::NotPending(id));
+        };
+        if request.digest.as_deref().is_some_and(|quoted| !digest.matches(quoted)) {
+            return Err(EngineError::Digest(id));
+        }
+        if let Some(earlier) = &call.answered {
+            return if earlier.answer == request.answer {
+                Ok(Answered::Already)
+            } else {
+                Err(EngineError::AnsweredOtherwise(id))
+            };
+        }
+        if !call.awaits_answer() || self.session.open_turn().is_none_or(Turn::is_closed) {
+            return Err(EngineError::NotPending(id));
+        }
+        let turn = self.session.turn().map_or(0, Turn::number);
+        let grant = match (request.answer, request.scope) {
+            (Answer::Approve, AnswerScope::Session | AnswerScope::Saved) => self.grant_for(&id),
+            (Answer::Approve, AnswerScope::Once) | (Answer::Deny, _) => None,
+        };
+        let word = match request.answer {
+            Answer::Approve => "approved",
+            Answer::Deny => "declined",
+        };
+        let data = CallAnswered {
+            call_id: id.clone(),
+            answer: request.answer,
+            digest,
+            by: request.by,
+            scope: request.scope,
+            grant,
+            reason: request.reason,
+        };
+        let draft = Draft::new(turn, format!("{id} {word}"), Body::CallAnswered(data));
+        match self.append(vec![draft], Durability::Synced).await {
+            Ok(()) => Ok(Answered::Recorded),
+            Err(EngineError::Invalid { reason: InvalidEvent::AnsweredOtherwise(id), .. }) => {
+                Err(EngineError::AnsweredOtherwise(id))
+            }
+            Err(EngineError::Invalid { reason: InvalidEvent::TurnClosed, .. }) => Err(EngineError::NotPending(id)),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// What an approval for the session covers, by what the call would do now.
+    fn grant_for(&self, id: &CallId) -> Option<Grant> {
+        let call = self.session.call_event(id)?;
+        let settings = self.engine.settings();
+        let inspected = self.inspect(&call.function.name, &call.function.arguments, &settings).ok()?;
+        Some(Grant::of(&inspected.action))
+    }
+
+    /// The rule that would save an approval of this call; `None` when the call cannot be looked at any more.
+    pub fn rule_for(&self, id: &CallId) -> Option<aish_core::policy::Rule> {
+        let call = self.session.call_event(id)?;
+        let settings = self.engine.settings();
+        let inspected = self.inspect(&call.function.name, &call.function.arguments, &settings).ok()?;
+        Some(aish_core::policy::Rule::allowing(&inspected.action))
+    }
+
+    /// Cancels the open turn: every open call is answered and the turn closed, at once. Without an open turn, says how the
+    /// last one ended.
     ///
     /// # Errors
     /// The ledger refuses.
-    pub async fn cancel(&mut self, reason: &str) -> Result<Finished, EngineError> { todo!() }
+    pub async fn cancel(&mut self, reason: &str) -> Result<Finished, EngineError> {
+        // Somebody else may close it between the look and the append; then there is nothing left to do.
+        for _ in 0..2 {
+            self.catch_up().await?;
+            let drafts = self.session.open_turn().map(|turn| turn.cancelling(reason)).unwrap_or_default();
+            if drafts.is_empty() {
+                break;
+            }
+            match self.append(drafts, Durability::Synced).await {
+                Ok(()) => break,
+                Err(EngineError::Invalid { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        let ended = self.session.turn().and_then(Turn::ended).unwrap_or(StopReason::Cancelled);
+        Ok(self.finished(ended))
+    }
+
     /// Empties the context, not the ledger.
     ///
     /// # Errors
     /// A turn is open, or the ledger refuses.
-    pub async fn clear(&mut self) -> Result<(), EngineError> { todo!() }
+    pub async fn clear(&mut self) -> Result<(), EngineError> {
+        self.catch_up().await?;
+        if self.session.open_turn().is_some() {
+            let session = self.session.id().clone();
+            return Err(EngineError::Invalid { session, reason: InvalidEvent::Waiting });
+        }
+        if self.session.last_seq() == 0 {
+            return Ok(());
+        }
+        self.append(vec![Draft::new(0, "context cleared", Body::Clear)], Durability::Committed).await
+    }
+
     /// Runs a command line of the user's own (no gate: the person typed it) through the `bash` tool's executor and records
     /// it as a `command` event; its output is kept for the next question (SPEC 8.3).
     ///
     /// # Errors
     /// The ledger refuses.
-    pub async fn run_command(&mut self, line: &str, notices: &Notices, cancel: Cancel) -> Result<Command, EngineError> { todo!() }
+    pub async fn run_command(
+        &mut self,
+        line: &str,
+        notices: &Notices,
+        cancel: Cancel,
+    ) -> Result<Command, EngineError> {
+        self.notices = notices.clone();
+        let settings = self.engine.settings();
+        let began = now_ms();
+        let ran = match self.engine.tools.get("bash") {
+            Some(bash) => {
+                let arguments = serde_json::json!({ "command": line, "timeout_s": 3600 });
+                let progress = TypedCommand(notices.clone());
+                bash.run(&arguments, &settings.context, &progress, cancel).await
+            }
+            None => aish_tools::ToolOutput::error("there is no bash tool here"),
+        };
+        let result: serde_json::Value = serde_json::from_str(&ran.output).unwrap_or_default();
+        let text = |key: &str| result.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+        let mut output = text("output");
+        if !text("error").is_empty() {
+            output.push_str(&text("error"));
+        }
+        let command = Command {
+            line: line.to_owned(),
+            directory: settings.context.directory.to_string_lossy().into_owned(),
+            status: result.get("exit_code").and_then(serde_json::Value::as_i64).and_then(|code| i32::try_from(code).ok()),
+            duration_ms: now_ms().saturating_sub(began),
+            output,
+        };
+        let draft = Draft::new(0, format!("{line} ({})", ran.summary), Body::Command(command.clone()));
+        self.append(vec![draft], Durability::Committed).await?;
+        Ok(command)
+    }
+
     /// Waits (bounded) for what cancelled calls left behind and records it. To be called before the process ends.
-    pub async fn settle(&mut self) { todo!() }
+    pub async fn settle(&mut self) {
+        self.settle_leftover(Duration::from_millis(SETTLE_MS)).await;
+    }
+
+    /// What commands typed since the last question printed, to go along with the next one.
+    fn kept_commands(&self) -> Vec<Part> {
+        let since_question = |event: &&Event| !matches!(event.body, Body::User(_) | Body::Clear);
+        let mut parts: Vec<Part> = self
+            .session
+            .events()
+            .iter()
+            .rev()
+            .take_while(since_question)
+            .filter_map(|event| match &event.body {
+                Body::Command(command) => Some(self.kept_command(command)),
+                _other => None,
+            })
+            .collect();
+        parts.reverse();
+        parts
+    }
+
+    fn kept_command(&self, command: &Command) -> Part {
+        let status = command.status.map_or_else(|| "ended by a signal".to_owned(), |status| format!("exit {status}"));
+        let output = self.engine.redactor.redact(&command.output);
+        let skip = output.chars().count().saturating_sub(KEPT_OUTPUT_CHARS_MAX);
+        let tail: String = output.chars().skip(skip).collect();
+        Part::Context { label: format!("$ {} ({status})", command.line), text: tail }
+    }
+
+    /// Tells of calls that a crash cut: they are not run again, and their effect is in doubt (SPEC 2.6).
+    fn report_doubt(&self, notices: &Notices) {
+        let Some(turn) = self.session.open_turn() else { return };
+        for call in turn.calls().iter().filter(|call| call.started && call.is_open()) {
+            let readable = self.session.call_event(&call.id).map(|event| {
+                aish_core::event::readable_call(&event.function.name, &event.function.arguments)
+            });
+            notices.status(format!(
+                "in doubt: {} was started and cut off before its end was known; it is not run again",
+                readable.unwrap_or_else(|| call.name.clone())
+            ));
+        }
+    }
+
+    pub(crate) fn last_problem(&self) -> Option<String> {
+        self.session.events().iter().rev().find_map(|event| match &event.body {
+            Body::ModelFailed(_) => Some(event.content.clone()),
+            _other => None,
+        })
+    }
+
+    fn finished(&self, reason: StopReason) -> Finished {
+        let turn = self.session.turn().map_or(0, Turn::number);
+        let mut reply = String::new();
+        let mut closing = String::new();
+        let mut usage = Usage::default();
+        for event in self.session.events().iter().filter(|event| event.turn == turn) {
+            match &event.body {
+                Body::Assistant(data) if data.stop == ReplyStop::Closing => event.content.clone_into(&mut closing),
+                Body::Assistant(_) => event.content.clone_into(&mut reply),
+                Body::ToolCall(_) => reply.clear(),
+                Body::Usage(more) => {
+                    usage.input_tokens += more.input_tokens;
+                    usage.output_tokens += more.output_tokens;
+                    usage.cached_tokens += more.cached_tokens;
+                    usage.model.clone_from(&more.model);
+                }
+                _other => {}
+            }
+        }
+        if !reply.is_empty() && !closing.is_empty() {
+            reply.push('\n');
+        }
+        reply.push_str(&closing);
+        let problem = if reason == StopReason::ModelFailed { self.last_problem() } else { None };
+        Finished { reason, reply, usage, problem }
+    }
+
+    pub(crate) fn mark_seen(&self) {
+        self.seen.store(self.session.last_seq(), Ordering::Relaxed);
+    }
+
+    /// Tells the front end, and the person behind it, one line.
+    pub(crate) fn say(&self, text: String) {
+        self.notices.push(Notice::Status(self.engine.redactor.redact(&text).into_owned()));
+    }
+}
+
+/// Output of a command the person typed: it belongs to no call.
+struct TypedCommand(Notices);
+
+impl Progress for TypedCommand {
+    fn output(&self, text: &str) {
+        self.0.push(Notice::CommandOutput(text.to_owned()));
+    }
 }

@@ -1,1 +1,100 @@
-//! placeholder
+//! The gate: each call of a reply is looked at before any of them runs (SPEC 3.4, 5).
+//!
+//! This is where a call's arguments are checked and its [`Action`] is made; policy alone decides over it.
+
+use crate::driver::Driver;
+use crate::{EngineError, Pending, Settings};
+use aish_core::action::Action;
+use aish_core::event::{Body, CallGated, CallSource, Draft, readable_call};
+use aish_core::id::CallId;
+use aish_core::policy::Verdict;
+use aish_store::Durability;
+use serde_json::json;
+
+/// A call that can run: its arguments as checked, and what it would do.
+pub(crate) struct Inspected {
+    pub(crate) arguments: serde_json::Value,
+    pub(crate) action: Action,
+    pub(crate) source: CallSource,
+}
+
+impl Driver {
+    /// Judges calls and records the verdicts, all at once.
+    pub(crate) async fn gate(&mut self, calls: &[CallId]) -> Result<(), EngineError> {
+        let settings = self.engine.settings();
+        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+        let mut drafts = Vec::with_capacity(calls.len());
+        let mut asks = false;
+        for id in calls {
+            let gated = self.judge(id, &settings);
+            asks |= gated.verdict == Verdict::Ask;
+            let content = format!("{id}: {:?} ({})", gated.verdict, gated.rule).to_lowercase();
+            drafts.push(Draft::new(turn, content, Body::CallGated(gated)));
+        }
+        // A question that a person may answer tomorrow must survive until then.
+        let durability = if asks { Durability::Synced } else { Durability::Committed };
+        self.append(drafts, durability).await
+    }
+
+    fn judge(&self, id: &CallId, settings: &Settings) -> CallGated {
+        let invalid = |error: String| CallGated {
+            call_id: id.clone(),
+            verdict: Verdict::Invalid,
+            rule: error.clone(),
+            digest: None,
+            source: CallSource::Builtin,
+            read_only: false,
+            error: Some(json!({ "error": error }).to_string()),
+        };
+        let Some(call) = self.session.call_event(id) else {
+            return invalid(format!("no call {id} in the ledger"));
+        };
+        let mode = self.session.turn().map_or(settings.mode, |turn| turn.settings().mode);
+        match self.inspect(&call.function.name, &call.function.arguments, settings) {
+            Err(error) => {
+                if error.starts_with("Invalid JSON arguments") {
+                    self.say(format!("{}: {error}; the call was not run", call.function.name));
+                }
+                invalid(error)
+            }
+            Ok(inspected) => {
+                let judged = settings.policy.judge(&inspected.action, inspected.source, mode, self.session.grants());
+                CallGated {
+                    call_id: id.clone(),
+                    verdict: judged.verdict,
+                    rule: judged.rule,
+                    digest: Some(inspected.action.digest()),
+                    source: inspected.source,
+                    read_only: inspected.action.is_read_only(),
+                    error: None,
+                }
+            }
+        }
+    }
+
+    /// What a call would do. The error is for the model.
+    pub(crate) fn inspect(&self, name: &str, arguments: &str, settings: &Settings) -> Result<Inspected, String> {
+        let tool = self.engine.tools.get(name).ok_or_else(|| format!("Unknown tool: {name}"))?;
+        let arguments = self.engine.tools.validate(name, arguments)?;
+        let action = tool.inspect(&arguments, &settings.context)?;
+        Ok(Inspected { arguments, action, source: tool.source() })
+    }
+
+    /// The calls among these, as a person is shown them.
+    pub(crate) fn pending_of(&self, calls: &[CallId]) -> Vec<Pending> {
+        calls.iter().filter_map(|id| self.pending_call(id)).collect()
+    }
+
+    fn pending_call(&self, id: &CallId) -> Option<Pending> {
+        let gated = self.session.turn()?.call(id)?.gated.as_ref()?;
+        let call = self.session.call_event(id)?;
+        Some(Pending {
+            call_id: id.clone(),
+            tool: call.function.name.clone(),
+            arguments: call.function.arguments.clone(),
+            readable: readable_call(&call.function.name, &call.function.arguments),
+            digest: gated.digest.clone()?,
+            rule: gated.rule.clone(),
+        })
+    }
+}

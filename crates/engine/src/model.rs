@@ -1,1 +1,218 @@
-//! placeholder
+//! Asking the model: one attempt at one reply, watched as it streams, recorded when it is whole.
+
+use crate::clock::random;
+use crate::context;
+use crate::driver::Driver;
+use crate::lease::asked;
+use crate::{EngineError, Notice, Notices};
+use aish_core::event::{Assistant, Body, Draft, Function, ModelFailed, ReplyStop, ToolCall, Usage};
+use aish_core::message::{Part, ToolChoice, text_of};
+use aish_provider::{Delta, ProviderError, Reply, Request};
+use aish_store::Durability;
+use aish_tools::Cancel;
+use std::time::Duration;
+
+/// The first pause before a request is made again; it doubles with each attempt.
+const BACKOFF_START_MS: u64 = 500;
+/// The longest pause of our own making. What a server asks for (`Retry-After`) is honoured up to `RETRY_AFTER_MAX_MS`.
+const BACKOFF_MAX_MS: u64 = 8_000;
+/// A server that asks for more than this is not waited for: the turn ends and says so.
+const RETRY_AFTER_MAX_MS: u64 = 120_000;
+
+/// How one attempt went.
+enum Attempt {
+    Replied(Reply),
+    Failed(ProviderError),
+    Stopped(Option<Reply>),
+}
+
+impl Driver {
+    /// Waits if it must, asks, and records what came of it.
+    pub(crate) async fn call_model(
+        &mut self,
+        attempt: u32,
+        tool_choice: ToolChoice,
+        wait_ms: u64,
+        notices: &Notices,
+        stop: &Cancel,
+    ) -> Result<(), EngineError> {
+        if wait_ms > 0 {
+            let problem = self.last_problem().unwrap_or_default();
+            notices.push(Notice::Retrying { attempt, wait_ms, problem });
+            let mut stop = stop.clone();
+            tokio::select! {
+                () = asked(&mut stop) => return Ok(()),
+                () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            }
+        }
+        let context_seq = self.session.last_seq();
+        match self.attempt(tool_choice, notices, stop).await? {
+            Attempt::Replied(reply) => self.record_reply(reply, attempt, context_seq, notices).await,
+            Attempt::Failed(error) => self.record_failure(&error, attempt, false).await,
+            Attempt::Stopped(Some(reply)) if !text_of(&reply.parts).is_empty() => {
+                let reply = Reply { stop: ReplyStop::Interrupted, calls: Vec::new(), error: None, ..reply };
+                self.record_reply(reply, attempt, context_seq, notices).await
+            }
+            Attempt::Stopped(_) => Ok(()),
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        tool_choice: ToolChoice,
+        notices: &Notices,
+        stop: &Cancel,
+    ) -> Result<Attempt, EngineError> {
+        let settings = self.engine.settings();
+        let model = self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
+        let prompt = context::build(&self.session, &settings, &self.engine, &model);
+        let request = Request {
+            system: &prompt.system,
+            messages: &prompt.messages,
+            tools: &prompt.tools,
+            tool_choice,
+            max_output_tokens: model.max_output_tokens,
+        };
+        notices.push(Notice::Asking { model: model.name.clone() });
+        let mut stop = stop.clone();
+        let sent = tokio::select! {
+            biased;
+            () = asked(&mut stop) => return Ok(Attempt::Stopped(None)),
+            sent = model.provider.send(request) => sent,
+        };
+        let mut stream = match sent {
+            Ok(stream) => stream,
+            Err(error) => return Ok(Attempt::Failed(error)),
+        };
+        let mut deltas = Vec::new();
+        loop {
+            let more = tokio::select! {
+                biased;
+                () = asked(&mut stop) => {
+                    show(&mut deltas, notices);
+                    notices.push(Notice::ReplyEnded);
+                    return Ok(Attempt::Stopped(Some(stream.finish())));
+                }
+                more = stream.next(&mut deltas) => more,
+            };
+            show(&mut deltas, notices);
+            if !more {
+                break;
+            }
+        }
+        notices.push(Notice::ReplyEnded);
+        let reply = stream.finish();
+        match reply.error.clone() {
+            // An error inside a stream that had shown nothing is as if the request had failed: it may be made again.
+            Some(error) if text_of(&reply.parts).trim().is_empty() => Ok(Attempt::Failed(error)),
+            Some(_) | None => Ok(Attempt::Replied(reply)),
+        }
+    }
+
+    async fn record_reply(
+        &mut self,
+        reply: Reply,
+        attempt: u32,
+        context_seq: u64,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let Some(turn) = self.session.open_turn() else { return Ok(()) };
+        let number = turn.number();
+        let reply_id = turn.next_reply_id();
+        let settings = self.engine.settings();
+        let text = text_of(&reply.parts);
+        let calls: Vec<Draft> = reply
+            .calls
+            .into_iter()
+            .enumerate()
+            .map(|(n, call)| {
+                let data = ToolCall {
+                    id: turn.next_call_id(n),
+                    call_type: "function".to_owned(),
+                    function: Function { name: call.name, arguments: call.arguments },
+                    reply_id: Some(reply_id.clone()),
+                    provider_id: call.provider_id,
+                };
+                Draft::tool_call(number, data)
+            })
+            .collect();
+        let data = Assistant {
+            reply_id,
+            // Plain text stands in `content` already: only blocks that say more are kept beside it.
+            parts: if is_plain(&reply.parts) { Vec::new() } else { reply.parts },
+            model: Some(settings.model.clone()),
+            attempt,
+            stop: reply.stop,
+            context_seq,
+        };
+        let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];
+        drafts.extend(calls);
+        if let Some(usage) = reply.usage {
+            let usage = Usage { model: Some(reply.model.clone().unwrap_or(settings.model)), ..usage };
+            let content = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
+            drafts.push(Draft::new(number, content, Body::Usage(usage.clone())));
+            notices.push(Notice::Usage(usage));
+        }
+        self.append(drafts, Durability::Committed).await?;
+        match reply.error {
+            Some(error) => self.record_failure(&error, attempt, true).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn record_failure(
+        &mut self,
+        error: &ProviderError,
+        attempt: u32,
+        text_shown: bool,
+    ) -> Result<(), EngineError> {
+        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+        let asked_ms = error.retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+        let data = ModelFailed {
+            error: error.kind.word(),
+            attempt,
+            text_shown,
+            retryable: error.kind.is_retryable() && asked_ms.is_none_or(|ms| ms <= RETRY_AFTER_MAX_MS),
+            retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(attempt))),
+        };
+        let message = self.engine.redactor.redact(&error.message).into_owned();
+        self.append(vec![Draft::new(turn, message, Body::ModelFailed(data))], Durability::Committed).await
+    }
+}
+
+/// Text alone, without thinking, provider blocks or anything cut.
+fn is_plain(parts: &[Part]) -> bool {
+    parts.iter().all(|part| matches!(part, Part::Text { .. }))
+}
+
+fn show(deltas: &mut Vec<Delta>, notices: &Notices) {
+    for delta in deltas.drain(..) {
+        notices.push(match delta {
+            Delta::Text(text) => Notice::Text(text),
+            Delta::Thinking(text) => Notice::Thinking(text),
+            Delta::CallBegun { name } => Notice::CallBegun { name },
+        });
+    }
+}
+
+/// The pause after the `attempt`th failure: doubling, with up to a quarter more or less so that many clients spread out.
+fn backoff_ms(attempt: u32) -> u64 {
+    let doubled = BACKOFF_START_MS.saturating_mul(1 << (attempt.saturating_sub(1)).min(16));
+    let base = doubled.min(BACKOFF_MAX_MS);
+    let spread = base / 2;
+    base - spread / 2 + u64::try_from(random() % u128::from(spread.max(1))).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 7.6: backoff doubles, is bounded and jittered.
+    #[test]
+    fn backoff() {
+        for attempt in 1..40 {
+            let ms = backoff_ms(attempt);
+            assert!((BACKOFF_START_MS * 3 / 4..=BACKOFF_MAX_MS * 5 / 4).contains(&ms), "{attempt}: {ms}");
+        }
+    }
+}

@@ -45,6 +45,8 @@ pub enum Notice {
         /// What it printed.
         text: String,
     },
+    /// A command the person typed printed this.
+    CommandOutput(String),
     /// A call came to its end, run or not.
     CallEnded {
         /// Which call.
@@ -102,6 +104,10 @@ impl Notices {
             (Some(Notice::ToolOutput { call: same, text: before }), Notice::ToolOutput { call, text })
                 if *same == call =>
             {
+                before.push_str(&text);
+                drop_beginning(before);
+            }
+            (Some(Notice::CommandOutput(before)), Notice::CommandOutput(text)) => {
                 before.push_str(&text);
                 drop_beginning(before);
             }

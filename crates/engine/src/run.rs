@@ -1,1 +1,293 @@
-//! placeholder
+//! Running calls: started is in the ledger before anything happens, and every call comes to one result.
+
+use crate::driver::Driver;
+use crate::lease::asked;
+use crate::{EngineError, Notice, Notices, Settings};
+use aish_core::event::{Body, CallStarted, Draft, ResultEnd, ToolResult, readable_call};
+use aish_core::id::CallId;
+use aish_core::turn::{How, Job};
+use aish_core::{Action, Digest};
+use aish_store::Durability;
+use aish_tools::{Cancel, Progress, Tool, ToolOutput};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// Calls of one reply that run side by side.
+const PARALLEL_MAX: usize = 8;
+
+/// A call that runs on a task of its own, so that a cancelled turn need not wait for it.
+pub(crate) struct Running {
+    pub(crate) call: CallId,
+    pub(crate) turn: u64,
+    pub(crate) name: String,
+    pub(crate) limit: Option<u32>,
+    pub(crate) task: JoinHandle<ToolOutput>,
+}
+
+/// A call about to start.
+struct Ready {
+    job: Job,
+    digest: Digest,
+    name: String,
+    readable: String,
+    tool: Arc<dyn Tool>,
+    arguments: Value,
+}
+
+/// How a call ended, before it is written down.
+struct Ending {
+    call: CallId,
+    name: String,
+    output: ToolOutput,
+    end: ResultEnd,
+    limit: Option<u32>,
+}
+
+impl Driver {
+    /// Brings these calls to their ends, in order; read-only ones side by side. Returns early when asked to stop.
+    pub(crate) async fn run_jobs(
+        &mut self,
+        jobs: Vec<Job>,
+        notices: &Notices,
+        stop: &Cancel,
+    ) -> Result<(), EngineError> {
+        let settings = self.engine.settings();
+        let read_only = |job: &Job| matches!(job.how, How::Run { read_only: true, .. });
+        if settings.parallel && jobs.len() > 1 && jobs.iter().all(read_only) {
+            for batch in jobs.chunks(PARALLEL_MAX) {
+                self.run_side_by_side(batch, &settings, notices, stop).await?;
+                if *stop.borrow() {
+                    return Ok(());
+                }
+            }
+            return Ok(());
+        }
+        for job in jobs {
+            self.run_side_by_side(std::slice::from_ref(&job), &settings, notices, stop).await?;
+            if *stop.borrow() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn run_side_by_side(
+        &mut self,
+        jobs: &[Job],
+        settings: &Settings,
+        notices: &Notices,
+        stop: &Cancel,
+    ) -> Result<(), EngineError> {
+        let mut ready = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            match self.prepare(job, settings) {
+                Ok(call) => ready.push(call),
+                Err(ending) => self.record(ending, notices).await?,
+            }
+        }
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+        let started = ready.iter().map(|call| {
+            let data = CallStarted { call_id: call.job.call.clone(), digest: call.digest.clone() };
+            Draft::new(turn, format!("{} started", call.job.call), Body::CallStarted(data))
+        });
+        self.append(started.collect(), Durability::Synced).await?;
+        let mut running: Vec<Running> =
+            ready.into_iter().map(|call| launch(call, turn, settings, notices, stop)).collect();
+        self.collect(&mut running, notices, stop).await
+    }
+
+    /// Records results as they come. On a stop, what still runs is left to [`Driver::settle`].
+    async fn collect(
+        &mut self,
+        running: &mut Vec<Running>,
+        notices: &Notices,
+        stop: &Cancel,
+    ) -> Result<(), EngineError> {
+        while !running.is_empty() {
+            let mut stop = stop.clone();
+            let first = {
+                let mut waiting: FuturesUnordered<_> =
+                    running.iter_mut().enumerate().map(|(n, call)| async move { (n, (&mut call.task).await) }).collect();
+                tokio::select! {
+                    biased;
+                    first = waiting.next() => first,
+                    () = asked(&mut stop) => None,
+                }
+            };
+            let Some((n, output)) = first else {
+                self.leftover.append(running);
+                return Ok(());
+            };
+            let call = running.swap_remove(n);
+            let output = output
+                .unwrap_or_else(|error| ToolOutput::error(format!("the tool failed inside aish itself: {error}")));
+            self.record(call.ended(output), notices).await?;
+        }
+        Ok(())
+    }
+
+    /// What a job needs to start, or how it ends without starting.
+    fn prepare(&self, job: &Job, settings: &Settings) -> Result<Ready, Ending> {
+        let call = self.session.call_event(&job.call);
+        let name = call.map(|call| call.function.name.clone()).unwrap_or_default();
+        let ending = |output: ToolOutput, end| Ending {
+            call: job.call.clone(),
+            name: name.clone(),
+            output,
+            end,
+            limit: job.limit,
+        };
+        let digest = match &job.how {
+            How::Answer { output, summary, end } => {
+                let output = ToolOutput { output: output.clone(), summary: summary.clone(), success: false };
+                return Err(ending(output, *end));
+            }
+            How::SameAs(other) => {
+                let same = self.session.result_event(other);
+                let output = ToolOutput {
+                    output: same.map(|result| result.output.clone()).unwrap_or_default(),
+                    summary: format!("same as {other}"),
+                    success: same.is_some_and(|result| result.success),
+                };
+                return Err(ending(output, ResultEnd::Duplicate));
+            }
+            How::Run { digest, .. } => digest.clone(),
+        };
+        let arguments = call.map(|call| call.function.arguments.as_str()).unwrap_or_default();
+        let denied = |message: String, end| ending(ToolOutput::error(message), end);
+        // Between the question and now, links may have moved and rules may have been added.
+        let inspected =
+            self.inspect(&name, arguments, settings).map_err(|error| denied(error, ResultEnd::Invalid))?;
+        if inspected.action.digest() != digest {
+            return Err(denied(changed(&inspected.action), ResultEnd::Denied));
+        }
+        if let Some(denial) = settings.policy.denial(&inspected.action) {
+            return Err(denied(format!("denied by policy: {}", denial.rule), ResultEnd::Denied));
+        }
+        let Some(tool) = self.engine.tools.get(&name) else {
+            return Err(denied(format!("Unknown tool: {name}"), ResultEnd::Invalid));
+        };
+        Ok(Ready {
+            job: job.clone(),
+            digest,
+            readable: readable_call(&name, arguments),
+            name: name.clone(),
+            tool: Arc::clone(tool),
+            arguments: inspected.arguments,
+        })
+    }
+
+    async fn record(&mut self, ending: Ending, notices: &Notices) -> Result<(), EngineError> {
+        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+        let arguments = self.session.call_event(&ending.call).map(|call| call.function.arguments.clone());
+        if ending.limit.is_some() {
+            notices.status("tool-call depth limit reached");
+        }
+        let draft = ending.draft(turn);
+        notices.push(Notice::CallEnded {
+            call: ending.call.clone(),
+            readable: readable_call(&ending.name, arguments.as_deref().unwrap_or_default()),
+            output: ending.output.output.clone(),
+            summary: ending.output.summary.clone(),
+            success: ending.output.success,
+            end: ending.end,
+        });
+        self.append(vec![draft], Durability::Committed).await
+    }
+
+    /// Waits, for no longer than `patience`, for calls that a cancelled turn left behind, and keeps what they came to.
+    pub(crate) async fn settle_leftover(&mut self, patience: std::time::Duration) {
+        let deadline = tokio::time::Instant::now() + patience;
+        for mut call in std::mem::take(&mut self.leftover) {
+            let Ok(output) = tokio::time::timeout_at(deadline, &mut call.task).await else {
+                call.task.abort();
+                continue;
+            };
+            let Ok(output) = output else { continue };
+            let turn = call.turn;
+            let draft = call.ended(output).draft(turn);
+            // The turn is closed and answered: this is evidence only, and losing it to a failing disk changes nothing.
+            let _ = self.append(vec![draft], Durability::Committed).await;
+        }
+    }
+}
+
+fn changed(action: &Action) -> String {
+    format!("not run: {} would no longer do what was approved (a file or link changed); call it again", action.tool)
+}
+
+fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: &Cancel) -> Running {
+    notices.push(Notice::CallStarted { call: call.job.call.clone(), readable: call.readable });
+    let progress = Forward { call: call.job.call.clone(), notices: notices.clone() };
+    let (tool, arguments, context, stop) = (call.tool, call.arguments, settings.context.clone(), stop.clone());
+    let task = tokio::spawn(async move { tool.run(&arguments, &context, &progress, stop).await });
+    Running { call: call.job.call, turn, name: call.name, limit: call.job.limit, task }
+}
+
+impl Running {
+    fn ended(self, output: ToolOutput) -> Ending {
+        Ending { call: self.call, name: self.name, output, end: ResultEnd::Completed, limit: self.limit }
+    }
+}
+
+impl Ending {
+    fn draft(&self, turn: u64) -> Draft {
+        let output = match self.limit {
+            Some(limit) => with_limit(&self.output.output, limit),
+            None => self.output.output.clone(),
+        };
+        let data = ToolResult {
+            tool_call_id: self.call.clone(),
+            name: self.name.clone(),
+            output,
+            success: self.output.success,
+            end: self.end,
+        };
+        Draft::tool_result(turn, self.output.summary.clone(), data)
+    }
+}
+
+/// A result that tells the model of the turn's limit (SPEC 3.6): JSON objects gain fields, other text is wrapped.
+fn with_limit(output: &str, limit: u32) -> String {
+    let mut object = match serde_json::from_str::<Map<String, Value>>(output) {
+        Ok(object) => object,
+        Err(_) => Map::from_iter([("output".to_owned(), json!(output))]),
+    };
+    object.insert("limit_reached".to_owned(), json!(true));
+    object.insert(
+        "limit_message".to_owned(),
+        json!(format!("Tool call limit reached ({limit}). Stopping tool loop.")),
+    );
+    Value::Object(object).to_string()
+}
+
+/// Progress of a call, told as notices.
+struct Forward {
+    call: CallId,
+    notices: Notices,
+}
+
+impl Progress for Forward {
+    fn output(&self, text: &str) {
+        self.notices.push(Notice::ToolOutput { call: self.call.clone(), text: text.to_owned() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 3.6: the last result mentions the limit, whatever its form.
+    #[test]
+    fn limit_fields() {
+        let check = |input: &str, expect: &str| assert_eq!(with_limit(input, 8), expect);
+        let tail = r#""limit_message":"Tool call limit reached (8). Stopping tool loop.","limit_reached":true"#;
+        check(r#"{"count":0,"output":""}"#, &format!(r#"{{"count":0,{tail},"output":""}}"#));
+        check("plain", &format!(r#"{{{tail},"output":"plain"}}"#));
+    }
+}
