@@ -30,8 +30,11 @@ impl Driver {
             }
             let id = self.session.id().clone();
             let seq = self.session.last_seq();
-            let appended =
-                self.engine.store.append(&id, seq, drafts.clone(), now_ms(), durability, self.lease.as_ref()).await;
+            let appended = self
+                .engine
+                .store
+                .append(&id, seq, drafts.clone(), now_ms(), durability, self.lease.as_ref())
+                .await;
             match appended {
                 Ok(events) => {
                     for event in events {
@@ -72,15 +75,18 @@ impl Driver {
     }
 
     fn check(&self, drafts: &[Draft]) -> Result<(), EngineError> {
-        self.session
-            .check(drafts)
-            .map_err(|reason| EngineError::Invalid { session: self.session.id().clone(), reason })
+        self.session.check(drafts).map_err(|reason| EngineError::Invalid {
+            session: self.session.id().clone(),
+            reason,
+        })
     }
 
     fn keep_in_memory(&mut self, drafts: Vec<Draft>) {
         let time = now_ms();
         for draft in drafts {
-            let event = draft.clone().place(self.session.id(), self.session.last_seq() + 1, time);
+            let event = draft
+                .clone()
+                .place(self.session.id(), self.session.last_seq() + 1, time);
             self.session.accept(event);
             self.unsaved.push((time, draft));
         }
@@ -92,7 +98,12 @@ impl Driver {
         let saved = self.session.last_seq() - u64::try_from(self.unsaved.len()).unwrap_or(u64::MAX);
         let time = self.unsaved.first().map_or_else(now_ms, |(time, _)| *time);
         let drafts: Vec<Draft> = self.unsaved.iter().map(|(_, draft)| draft.clone()).collect();
-        match self.engine.store.append(&id, saved, drafts, time, Durability::Synced, self.lease.as_ref()).await {
+        match self
+            .engine
+            .store
+            .append(&id, saved, drafts, time, Durability::Synced, self.lease.as_ref())
+            .await
+        {
             Ok(_) => {
                 self.unsaved.clear();
                 self.say("the ledger can be written again; everything is saved".to_owned());
@@ -105,7 +116,9 @@ impl Driver {
     /// Others wrote to the session while this one could not: theirs stands, and of ours what may still follow.
     async fn merge_unsaved(&mut self) {
         let id = self.session.id().clone();
-        let Ok(events) = self.engine.store.load(&id, 0).await else { return };
+        let Ok(events) = self.engine.store.load(&id, 0).await else {
+            return;
+        };
         let mut merged = Session::load(id.clone(), events);
         let ours = std::mem::take(&mut self.unsaved);
         let mut dropped = 0;
@@ -113,7 +126,12 @@ impl Driver {
             let one = vec![draft];
             let seq = merged.last_seq();
             let written = match merged.check(&one) {
-                Ok(()) => self.engine.store.append(&id, seq, one, time, Durability::Synced, self.lease.as_ref()).await,
+                Ok(()) => {
+                    self.engine
+                        .store
+                        .append(&id, seq, one, time, Durability::Synced, self.lease.as_ref())
+                        .await
+                }
                 Err(_) => Ok(Vec::new()),
             };
             match written {
@@ -123,7 +141,9 @@ impl Driver {
         }
         self.session = merged;
         if dropped > 0 {
-            self.say(format!("{dropped} unsaved events no longer fit what another aish wrote meanwhile and were dropped"));
+            self.say(format!(
+                "{dropped} unsaved events no longer fit what another aish wrote meanwhile and were dropped"
+            ));
         }
     }
 }

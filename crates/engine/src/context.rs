@@ -22,7 +22,8 @@ const CHARS_PER_TOKEN: usize = 3;
 /// Tokens left free for the reply when the model's own limit is not configured.
 const REPLY_TOKENS_MIN: u64 = 512;
 /// What stands in for a result that was left out.
-const LEFT_OUT: &str = "[left out: an older result that no longer fits the context; call the tool again if it is needed]";
+const LEFT_OUT: &str =
+    "[left out: an older result that no longer fits the context; call the tool again if it is needed]";
 
 /// A request's content.
 pub(crate) struct Prompt {
@@ -46,20 +47,38 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, mod
             system.push_str(text);
         }
     }
-    let tools = if settings.tools { engine.tools.specs() } else { Vec::new() };
+    let tools = if settings.tools {
+        engine.tools.specs()
+    } else {
+        Vec::new()
+    };
     let mut messages = projection.messages;
     if let Some(window) = model.context_window {
-        let reply = model.max_output_tokens.unwrap_or(REPLY_TOKENS_MIN).max(REPLY_TOKENS_MIN).min(window / 2);
+        let reply = model
+            .max_output_tokens
+            .unwrap_or(REPLY_TOKENS_MIN)
+            .max(REPLY_TOKENS_MIN)
+            .min(window / 2);
         let fixed = system.len() + tools.iter().map(spec_chars).sum::<usize>();
-        let room = usize::try_from(window - reply).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN);
+        let room = usize::try_from(window - reply)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(CHARS_PER_TOKEN);
         fit(&mut messages, room.saturating_sub(fixed));
     }
-    Prompt { system, messages, tools }
+    Prompt {
+        system,
+        messages,
+        tools,
+    }
 }
 
 fn first_directory(session: &Session) -> Option<String> {
     session.events().iter().find_map(|event| {
-        if let Body::TurnStarted(started) = &event.body { started.directory.clone() } else { None }
+        if let Body::TurnStarted(started) = &event.body {
+            started.directory.clone()
+        } else {
+            None
+        }
     })
 }
 
@@ -71,7 +90,10 @@ fn spec_chars(spec: &ToolSpec) -> usize {
 /// ledger keeps everything.
 fn fit(messages: &mut Vec<Message>, chars_max: usize) {
     let mut chars: usize = messages.iter().map(message_chars).sum();
-    let last_question = messages.iter().rposition(|message| matches!(message, Message::User { .. })).unwrap_or(0);
+    let last_question = messages
+        .iter()
+        .rposition(|message| matches!(message, Message::User { .. }))
+        .unwrap_or(0);
     for message in messages.iter_mut().take(last_question) {
         if chars <= chars_max {
             return;
@@ -109,7 +131,11 @@ fn message_chars(message: &Message) -> usize {
     match message {
         Message::User { parts } => parts_chars(parts),
         Message::Assistant { parts, calls, .. } => {
-            parts_chars(parts) + calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+            parts_chars(parts)
+                + calls
+                    .iter()
+                    .map(|call| call.name.len() + call.arguments.len())
+                    .sum::<usize>()
         }
         Message::Tool { output, .. } => output.len(),
     }
@@ -121,10 +147,16 @@ mod tests {
     use aish_core::id::CallId;
 
     fn user(text: &str) -> Message {
-        Message::User { parts: vec![Part::text(text)] }
+        Message::User {
+            parts: vec![Part::text(text)],
+        }
     }
     fn answer(text: &str) -> Message {
-        Message::Assistant { parts: vec![Part::text(text)], calls: Vec::new(), model: None }
+        Message::Assistant {
+            parts: vec![Part::text(text)],
+            calls: Vec::new(),
+            model: None,
+        }
     }
     fn result(output: &str) -> Message {
         Message::Tool {
@@ -140,7 +172,17 @@ mod tests {
     #[test]
     fn fits() {
         let long = "x".repeat(1_000);
-        let whole = || vec![user("a"), result(&long), answer("b"), user("c"), answer("d"), user("e"), result(&long)];
+        let whole = || {
+            vec![
+                user("a"),
+                result(&long),
+                answer("b"),
+                user("c"),
+                answer("d"),
+                user("e"),
+                result(&long),
+            ]
+        };
         let mut messages = whole();
         fit(&mut messages, 10_000);
         assert_eq!(messages, whole());

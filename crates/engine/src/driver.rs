@@ -1,10 +1,8 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
 use crate::run::Running;
-use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, Pending, new_session_id, now_ms};
-use aish_core::event::{
-    Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Command, Draft, Event, ReplyStop, TurnStarted, Usage,
-};
+use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
+use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Command, Draft, TurnStarted};
 use aish_core::id::{CallId, SessionId};
 use aish_core::message::Part;
 use aish_core::policy::Grant;
@@ -18,8 +16,6 @@ use std::time::Duration;
 
 /// How long a process that is about to end waits for what cancelled calls left behind.
 const SETTLE_MS: u64 = 2_000;
-/// Kept command output that goes along with the next question, in characters; the end of it is what matters (SPEC 8.3).
-const KEPT_OUTPUT_CHARS_MAX: usize = 6_000;
 /// What a cancelled turn says of itself.
 const INTERRUPTED_BY_USER: &str = "interrupted by the user";
 
@@ -107,17 +103,6 @@ impl Driver {
         !self.unsaved.is_empty()
     }
 
-    /// The calls that wait for a person; empty when none do.
-    pub fn pending(&self) -> Vec<Pending> {
-        match self.session.open_turn().map(Turn::next) {
-            Some(Step::AskApproval(calls)) => self.pending_of(&calls),
-            Some(
-                Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::AwaitClient(_) | Step::Done(_),
-            )
-            | None => Vec::new(),
-        }
-    }
-
     /// Begins a turn: appends `turn_started` and the user's message.
     ///
     /// # Errors
@@ -162,9 +147,11 @@ impl Driver {
             };
             let step = turn.next();
             let result = match step {
-                Step::CallModel { attempt, tool_choice, wait_ms } => {
-                    self.call_model(attempt, tool_choice, wait_ms, notices, &stop).await
-                }
+                Step::CallModel {
+                    attempt,
+                    tool_choice,
+                    wait_ms,
+                } => self.call_model(attempt, tool_choice, wait_ms, notices, &stop).await,
                 Step::Gate(calls) => self.gate(&calls).await,
                 Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,
                 Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
@@ -256,10 +243,14 @@ impl Driver {
         let draft = Draft::new(turn, format!("{id} {word}"), Body::CallAnswered(data));
         match self.append(vec![draft], Durability::Synced).await {
             Ok(()) => Ok(Answered::Recorded),
-            Err(EngineError::Invalid { reason: InvalidEvent::AnsweredOtherwise(id), .. }) => {
-                Err(EngineError::AnsweredOtherwise(id))
-            }
-            Err(EngineError::Invalid { reason: InvalidEvent::TurnClosed, .. }) => Err(EngineError::NotPending(id)),
+            Err(EngineError::Invalid {
+                reason: InvalidEvent::AnsweredOtherwise(id),
+                ..
+            }) => Err(EngineError::AnsweredOtherwise(id)),
+            Err(EngineError::Invalid {
+                reason: InvalidEvent::TurnClosed,
+                ..
+            }) => Err(EngineError::NotPending(id)),
             Err(other) => Err(other),
         }
     }
@@ -268,7 +259,9 @@ impl Driver {
     fn grant_for(&self, id: &CallId) -> Option<Grant> {
         let call = self.session.call_event(id)?;
         let settings = self.engine.settings();
-        let inspected = self.inspect(&call.function.name, &call.function.arguments, &settings).ok()?;
+        let inspected = self
+            .inspect(&call.function.name, &call.function.arguments, &settings)
+            .ok()?;
         Some(Grant::of(&inspected.action))
     }
 
@@ -276,7 +269,9 @@ impl Driver {
     pub fn rule_for(&self, id: &CallId) -> Option<aish_core::policy::Rule> {
         let call = self.session.call_event(id)?;
         let settings = self.engine.settings();
-        let inspected = self.inspect(&call.function.name, &call.function.arguments, &settings).ok()?;
+        let inspected = self
+            .inspect(&call.function.name, &call.function.arguments, &settings)
+            .ok()?;
         Some(aish_core::policy::Rule::allowing(&inspected.action))
     }
 
@@ -289,7 +284,11 @@ impl Driver {
         // Somebody else may close it between the look and the append; then there is nothing left to do.
         for _ in 0..2 {
             self.catch_up().await?;
-            let drafts = self.session.open_turn().map(|turn| turn.cancelling(reason)).unwrap_or_default();
+            let drafts = self
+                .session
+                .open_turn()
+                .map(|turn| turn.cancelling(reason))
+                .unwrap_or_default();
             if drafts.is_empty() {
                 break;
             }
@@ -299,7 +298,11 @@ impl Driver {
                 Err(other) => return Err(other),
             }
         }
-        let ended = self.session.turn().and_then(Turn::ended).unwrap_or(StopReason::Cancelled);
+        let ended = self
+            .session
+            .turn()
+            .and_then(Turn::ended)
+            .unwrap_or(StopReason::Cancelled);
         Ok(self.finished(ended))
     }
 
@@ -311,12 +314,19 @@ impl Driver {
         self.catch_up().await?;
         if self.session.open_turn().is_some() {
             let session = self.session.id().clone();
-            return Err(EngineError::Invalid { session, reason: InvalidEvent::Waiting });
+            return Err(EngineError::Invalid {
+                session,
+                reason: InvalidEvent::Waiting,
+            });
         }
         if self.session.last_seq() == 0 {
             return Ok(());
         }
-        self.append(vec![Draft::new(0, "context cleared", Body::Clear)], Durability::Committed).await
+        self.append(
+            vec![Draft::new(0, "context cleared", Body::Clear)],
+            Durability::Committed,
+        )
+        .await
     }
 
     /// Runs a command line of the user's own (no gate: the person typed it) through the `bash` tool's executor and records
@@ -324,12 +334,7 @@ impl Driver {
     ///
     /// # Errors
     /// The ledger refuses.
-    pub async fn run_command(
-        &mut self,
-        line: &str,
-        notices: &Notices,
-        cancel: Cancel,
-    ) -> Result<Command, EngineError> {
+    pub async fn run_command(&mut self, line: &str, notices: &Notices, cancel: Cancel) -> Result<Command, EngineError> {
         self.notices = notices.clone();
         let settings = self.engine.settings();
         let began = now_ms();
@@ -342,7 +347,13 @@ impl Driver {
             None => aish_tools::ToolOutput::error("there is no bash tool here"),
         };
         let result: serde_json::Value = serde_json::from_str(&ran.output).unwrap_or_default();
-        let text = |key: &str| result.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+        let text = |key: &str| {
+            result
+                .get(key)
+                .and_then(serde_json::Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let mut output = text("output");
         if !text("error").is_empty() {
             output.push_str(&text("error"));
@@ -350,7 +361,10 @@ impl Driver {
         let command = Command {
             line: line.to_owned(),
             directory: settings.context.directory.to_string_lossy().into_owned(),
-            status: result.get("exit_code").and_then(serde_json::Value::as_i64).and_then(|code| i32::try_from(code).ok()),
+            status: result
+                .get("exit_code")
+                .and_then(serde_json::Value::as_i64)
+                .and_then(|code| i32::try_from(code).ok()),
             duration_ms: now_ms().saturating_sub(began),
             output,
         };
@@ -364,87 +378,14 @@ impl Driver {
         self.settle_leftover(Duration::from_millis(SETTLE_MS)).await;
     }
 
-    /// What commands typed since the last question printed, to go along with the next one.
-    fn kept_commands(&self) -> Vec<Part> {
-        let since_question = |event: &&Event| !matches!(event.body, Body::User(_) | Body::Clear);
-        let mut parts: Vec<Part> = self
-            .session
-            .events()
-            .iter()
-            .rev()
-            .take_while(since_question)
-            .filter_map(|event| match &event.body {
-                Body::Command(command) => Some(self.kept_command(command)),
-                _other => None,
-            })
-            .collect();
-        parts.reverse();
-        parts
-    }
-
-    fn kept_command(&self, command: &Command) -> Part {
-        let status = command.status.map_or_else(|| "ended by a signal".to_owned(), |status| format!("exit {status}"));
-        let output = self.engine.redactor.redact(&command.output);
-        let skip = output.chars().count().saturating_sub(KEPT_OUTPUT_CHARS_MAX);
-        let tail: String = output.chars().skip(skip).collect();
-        Part::Context { label: format!("$ {} ({status})", command.line), text: tail }
-    }
-
-    /// Tells of calls that a crash cut: they are not run again, and their effect is in doubt (SPEC 2.6).
-    fn report_doubt(&self, notices: &Notices) {
-        let Some(turn) = self.session.open_turn() else { return };
-        for call in turn.calls().iter().filter(|call| call.started && call.is_open()) {
-            let readable = self.session.call_event(&call.id).map(|event| {
-                aish_core::event::readable_call(&event.function.name, &event.function.arguments)
-            });
-            notices.status(format!(
-                "in doubt: {} was started and cut off before its end was known; it is not run again",
-                readable.unwrap_or_else(|| call.name.clone())
-            ));
-        }
-    }
-
-    pub(crate) fn last_problem(&self) -> Option<String> {
-        self.session.events().iter().rev().find_map(|event| match &event.body {
-            Body::ModelFailed(_) => Some(event.content.clone()),
-            _other => None,
-        })
-    }
-
-    fn finished(&self, reason: StopReason) -> Finished {
-        let turn = self.session.turn().map_or(0, Turn::number);
-        let mut reply = String::new();
-        let mut closing = String::new();
-        let mut usage = Usage::default();
-        for event in self.session.events().iter().filter(|event| event.turn == turn) {
-            match &event.body {
-                Body::Assistant(data) if data.stop == ReplyStop::Closing => event.content.clone_into(&mut closing),
-                Body::Assistant(_) => event.content.clone_into(&mut reply),
-                Body::ToolCall(_) => reply.clear(),
-                Body::Usage(more) => {
-                    usage.input_tokens += more.input_tokens;
-                    usage.output_tokens += more.output_tokens;
-                    usage.cached_tokens += more.cached_tokens;
-                    usage.model.clone_from(&more.model);
-                }
-                _other => {}
-            }
-        }
-        if !reply.is_empty() && !closing.is_empty() {
-            reply.push('\n');
-        }
-        reply.push_str(&closing);
-        let problem = if reason == StopReason::ModelFailed { self.last_problem() } else { None };
-        Finished { reason, reply, usage, problem }
-    }
-
     pub(crate) fn mark_seen(&self) {
         self.seen.store(self.session.last_seq(), Ordering::Relaxed);
     }
 
     /// Tells the front end, and the person behind it, one line.
     pub(crate) fn say(&self, text: String) {
-        self.notices.push(Notice::Status(self.engine.redactor.redact(&text).into_owned()));
+        self.notices
+            .push(Notice::Status(self.engine.redactor.redact(&text).into_owned()));
     }
 }
 

@@ -32,7 +32,11 @@ impl Driver {
             drafts.push(Draft::new(turn, content, Body::CallGated(gated)));
         }
         // A question that a person may answer tomorrow must survive until then.
-        let durability = if asks { Durability::Synced } else { Durability::Committed };
+        let durability = if asks {
+            Durability::Synced
+        } else {
+            Durability::Committed
+        };
         self.append(drafts, durability).await
     }
 
@@ -58,7 +62,9 @@ impl Driver {
                 invalid(error)
             }
             Ok(inspected) => {
-                let judged = settings.policy.judge(&inspected.action, inspected.source, mode, self.session.grants());
+                let judged = settings
+                    .policy
+                    .judge(&inspected.action, inspected.source, mode, self.session.grants());
                 CallGated {
                     call_id: id.clone(),
                     verdict: judged.verdict,
@@ -74,10 +80,18 @@ impl Driver {
 
     /// What a call would do. The error is for the model.
     pub(crate) fn inspect(&self, name: &str, arguments: &str, settings: &Settings) -> Result<Inspected, String> {
-        let tool = self.engine.tools.get(name).ok_or_else(|| format!("Unknown tool: {name}"))?;
+        let tool = self
+            .engine
+            .tools
+            .get(name)
+            .ok_or_else(|| format!("Unknown tool: {name}"))?;
         let arguments = self.engine.tools.validate(name, arguments)?;
         let action = tool.inspect(&arguments, &settings.context)?;
-        Ok(Inspected { arguments, action, source: tool.source() })
+        Ok(Inspected {
+            arguments,
+            action,
+            source: tool.source(),
+        })
     }
 
     /// The calls among these, as a person is shown them.

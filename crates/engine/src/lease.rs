@@ -34,7 +34,12 @@ impl Driver {
     pub(crate) async fn take_lease(&mut self, cancel: Cancel) -> Result<(Keeper, Cancel), EngineError> {
         let id = self.session.id().clone();
         let now = now_ms();
-        match self.engine.store.acquire(&id, &self.engine.owner, now, now + LEASE_TTL_MS).await {
+        match self
+            .engine
+            .store
+            .acquire(&id, &self.engine.owner, now, now + LEASE_TTL_MS)
+            .await
+        {
             Ok(lease) => self.lease = Some(lease),
             // The session goes on in memory: there is nobody to share it with on a disk that fails.
             Err(StoreError::Io { .. }) => self.lease = None,
@@ -101,7 +106,8 @@ impl Listening {
     async fn was_cancelled(&self) -> bool {
         let seen = self.seen.load(Ordering::Relaxed);
         let news = self.store.load(&self.session, seen).await.unwrap_or_default();
-        news.iter().any(|event| event.turn == self.turn && matches!(event.body, Body::Cancelled(_)))
+        news.iter()
+            .any(|event| event.turn == self.turn && matches!(event.body, Body::Cancelled(_)))
     }
 }
 

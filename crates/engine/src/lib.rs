@@ -29,6 +29,7 @@ mod lease;
 mod model;
 mod notice;
 mod run;
+mod view;
 
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
@@ -99,7 +100,10 @@ impl Engine {
     /// A copy of what holds now.
     pub fn settings(&self) -> Settings {
         // A poisoned lock only means that somebody panicked between two assignments: the values are whole.
-        self.settings.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.settings
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
     }
 
     /// Changes what holds for the turns to come.

@@ -38,7 +38,11 @@ impl Driver {
     ) -> Result<(), EngineError> {
         if wait_ms > 0 {
             let problem = self.last_problem().unwrap_or_default();
-            notices.push(Notice::Retrying { attempt, wait_ms, problem });
+            notices.push(Notice::Retrying {
+                attempt,
+                wait_ms,
+                problem,
+            });
             let mut stop = stop.clone();
             tokio::select! {
                 () = asked(&mut stop) => return Ok(()),
@@ -50,7 +54,12 @@ impl Driver {
             Attempt::Replied(reply) => self.record_reply(reply, attempt, context_seq, notices).await,
             Attempt::Failed(error) => self.record_failure(&error, attempt, false).await,
             Attempt::Stopped(Some(reply)) if !text_of(&reply.parts).is_empty() => {
-                let reply = Reply { stop: ReplyStop::Interrupted, calls: Vec::new(), error: None, ..reply };
+                let reply = Reply {
+                    stop: ReplyStop::Interrupted,
+                    calls: Vec::new(),
+                    error: None,
+                    ..reply
+                };
                 self.record_reply(reply, attempt, context_seq, notices).await
             }
             Attempt::Stopped(_) => Ok(()),
@@ -73,7 +82,9 @@ impl Driver {
             tool_choice,
             max_output_tokens: model.max_output_tokens,
         };
-        notices.push(Notice::Asking { model: model.name.clone() });
+        notices.push(Notice::Asking {
+            model: model.name.clone(),
+        });
         let mut stop = stop.clone();
         let sent = tokio::select! {
             biased;
@@ -116,7 +127,9 @@ impl Driver {
         context_seq: u64,
         notices: &Notices,
     ) -> Result<(), EngineError> {
-        let Some(turn) = self.session.open_turn() else { return Ok(()) };
+        let Some(turn) = self.session.open_turn() else {
+            return Ok(());
+        };
         let number = turn.number();
         let reply_id = turn.next_reply_id();
         let settings = self.engine.settings();
@@ -129,7 +142,10 @@ impl Driver {
                 let data = ToolCall {
                     id: turn.next_call_id(n),
                     call_type: "function".to_owned(),
-                    function: Function { name: call.name, arguments: call.arguments },
+                    function: Function {
+                        name: call.name,
+                        arguments: call.arguments,
+                    },
                     reply_id: Some(reply_id.clone()),
                     provider_id: call.provider_id,
                 };
@@ -139,7 +155,11 @@ impl Driver {
         let data = Assistant {
             reply_id,
             // Plain text stands in `content` already: only blocks that say more are kept beside it.
-            parts: if is_plain(&reply.parts) { Vec::new() } else { reply.parts },
+            parts: if is_plain(&reply.parts) {
+                Vec::new()
+            } else {
+                reply.parts
+            },
             model: Some(settings.model.clone()),
             attempt,
             stop: reply.stop,
@@ -148,7 +168,10 @@ impl Driver {
         let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];
         drafts.extend(calls);
         if let Some(usage) = reply.usage {
-            let usage = Usage { model: Some(reply.model.clone().unwrap_or(settings.model)), ..usage };
+            let usage = Usage {
+                model: Some(reply.model.clone().unwrap_or(settings.model)),
+                ..usage
+            };
             let content = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
             drafts.push(Draft::new(number, content, Body::Usage(usage.clone())));
             notices.push(Notice::Usage(usage));
@@ -167,7 +190,9 @@ impl Driver {
         text_shown: bool,
     ) -> Result<(), EngineError> {
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
-        let asked_ms = error.retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+        let asked_ms = error
+            .retry_after
+            .map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         let data = ModelFailed {
             error: error.kind.word(),
             attempt,
@@ -176,7 +201,11 @@ impl Driver {
             retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(attempt))),
         };
         let message = self.engine.redactor.redact(&error.message).into_owned();
-        self.append(vec![Draft::new(turn, message, Body::ModelFailed(data))], Durability::Committed).await
+        self.append(
+            vec![Draft::new(turn, message, Body::ModelFailed(data))],
+            Durability::Committed,
+        )
+        .await
     }
 }
 
@@ -212,7 +241,10 @@ mod tests {
     fn backoff() {
         for attempt in 1..40 {
             let ms = backoff_ms(attempt);
-            assert!((BACKOFF_START_MS * 3 / 4..=BACKOFF_MAX_MS * 5 / 4).contains(&ms), "{attempt}: {ms}");
+            assert!(
+                (BACKOFF_START_MS * 3 / 4..=BACKOFF_MAX_MS * 5 / 4).contains(&ms),
+                "{attempt}: {ms}"
+            );
         }
     }
 }

@@ -101,9 +101,13 @@ impl Notices {
         match (queue.back_mut(), notice) {
             (Some(Notice::Text(before)), Notice::Text(text)) => before.push_str(&text),
             (Some(Notice::Thinking(before)), Notice::Thinking(text)) => before.push_str(&text),
-            (Some(Notice::ToolOutput { call: same, text: before }), Notice::ToolOutput { call, text })
-                if *same == call =>
-            {
+            (
+                Some(Notice::ToolOutput {
+                    call: same,
+                    text: before,
+                }),
+                Notice::ToolOutput { call, text },
+            ) if *same == call => {
                 before.push_str(&text);
                 drop_beginning(before);
             }
@@ -157,7 +161,10 @@ mod tests {
         }
         notices.push(Notice::ReplyEnded);
         for _ in 0..100_000 {
-            notices.push(Notice::ToolOutput { call: CallId::nth(1, 1), text: "0123456789".into() });
+            notices.push(Notice::ToolOutput {
+                call: CallId::nth(1, 1),
+                text: "0123456789".into(),
+            });
         }
         let all = notices.drain();
         assert_eq!(all.len(), 3);

@@ -65,7 +65,8 @@ impl Driver {
             return Ok(());
         }
         for job in jobs {
-            self.run_side_by_side(std::slice::from_ref(&job), &settings, notices, stop).await?;
+            self.run_side_by_side(std::slice::from_ref(&job), &settings, notices, stop)
+                .await?;
             if *stop.borrow() {
                 return Ok(());
             }
@@ -92,12 +93,17 @@ impl Driver {
         }
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
         let started = ready.iter().map(|call| {
-            let data = CallStarted { call_id: call.job.call.clone(), digest: call.digest.clone() };
+            let data = CallStarted {
+                call_id: call.job.call.clone(),
+                digest: call.digest.clone(),
+            };
             Draft::new(turn, format!("{} started", call.job.call), Body::CallStarted(data))
         });
         self.append(started.collect(), Durability::Synced).await?;
-        let mut running: Vec<Running> =
-            ready.into_iter().map(|call| launch(call, turn, settings, notices, stop)).collect();
+        let mut running: Vec<Running> = ready
+            .into_iter()
+            .map(|call| launch(call, turn, settings, notices, stop))
+            .collect();
         self.collect(&mut running, notices, stop).await
     }
 
@@ -111,8 +117,11 @@ impl Driver {
         while !running.is_empty() {
             let mut stop = stop.clone();
             let first = {
-                let mut waiting: FuturesUnordered<_> =
-                    running.iter_mut().enumerate().map(|(n, call)| async move { (n, (&mut call.task).await) }).collect();
+                let mut waiting: FuturesUnordered<_> = running
+                    .iter_mut()
+                    .enumerate()
+                    .map(|(n, call)| async move { (n, (&mut call.task).await) })
+                    .collect();
                 tokio::select! {
                     biased;
                     first = waiting.next() => first,
@@ -144,7 +153,11 @@ impl Driver {
         };
         let digest = match &job.how {
             How::Answer { output, summary, end } => {
-                let output = ToolOutput { output: output.clone(), summary: summary.clone(), success: false };
+                let output = ToolOutput {
+                    output: output.clone(),
+                    summary: summary.clone(),
+                    success: false,
+                };
                 return Err(ending(output, *end));
             }
             How::SameAs(other) => {
@@ -161,8 +174,9 @@ impl Driver {
         let arguments = call.map(|call| call.function.arguments.as_str()).unwrap_or_default();
         let denied = |message: String, end| ending(ToolOutput::error(message), end);
         // Between the question and now, links may have moved and rules may have been added.
-        let inspected =
-            self.inspect(&name, arguments, settings).map_err(|error| denied(error, ResultEnd::Invalid))?;
+        let inspected = self
+            .inspect(&name, arguments, settings)
+            .map_err(|error| denied(error, ResultEnd::Invalid))?;
         if inspected.action.digest() != digest {
             return Err(denied(changed(&inspected.action), ResultEnd::Denied));
         }
@@ -184,7 +198,10 @@ impl Driver {
 
     async fn record(&mut self, ending: Ending, notices: &Notices) -> Result<(), EngineError> {
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
-        let arguments = self.session.call_event(&ending.call).map(|call| call.function.arguments.clone());
+        let arguments = self
+            .session
+            .call_event(&ending.call)
+            .map(|call| call.function.arguments.clone());
         if ending.limit.is_some() {
             notices.status("tool-call depth limit reached");
         }
@@ -218,20 +235,41 @@ impl Driver {
 }
 
 fn changed(action: &Action) -> String {
-    format!("not run: {} would no longer do what was approved (a file or link changed); call it again", action.tool)
+    format!(
+        "not run: {} would no longer do what was approved (a file or link changed); call it again",
+        action.tool
+    )
 }
 
 fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: &Cancel) -> Running {
-    notices.push(Notice::CallStarted { call: call.job.call.clone(), readable: call.readable });
-    let progress = Forward { call: call.job.call.clone(), notices: notices.clone() };
+    notices.push(Notice::CallStarted {
+        call: call.job.call.clone(),
+        readable: call.readable,
+    });
+    let progress = Forward {
+        call: call.job.call.clone(),
+        notices: notices.clone(),
+    };
     let (tool, arguments, context, stop) = (call.tool, call.arguments, settings.context.clone(), stop.clone());
     let task = tokio::spawn(async move { tool.run(&arguments, &context, &progress, stop).await });
-    Running { call: call.job.call, turn, name: call.name, limit: call.job.limit, task }
+    Running {
+        call: call.job.call,
+        turn,
+        name: call.name,
+        limit: call.job.limit,
+        task,
+    }
 }
 
 impl Running {
     fn ended(self, output: ToolOutput) -> Ending {
-        Ending { call: self.call, name: self.name, output, end: ResultEnd::Completed, limit: self.limit }
+        Ending {
+            call: self.call,
+            name: self.name,
+            output,
+            end: ResultEnd::Completed,
+            limit: self.limit,
+        }
     }
 }
 
@@ -274,7 +312,10 @@ struct Forward {
 
 impl Progress for Forward {
     fn output(&self, text: &str) {
-        self.notices.push(Notice::ToolOutput { call: self.call.clone(), text: text.to_owned() });
+        self.notices.push(Notice::ToolOutput {
+            call: self.call.clone(),
+            text: text.to_owned(),
+        });
     }
 }
 
@@ -287,7 +328,10 @@ mod tests {
     fn limit_fields() {
         let check = |input: &str, expect: &str| assert_eq!(with_limit(input, 8), expect);
         let tail = r#""limit_message":"Tool call limit reached (8). Stopping tool loop.","limit_reached":true"#;
-        check(r#"{"count":0,"output":""}"#, &format!(r#"{{"count":0,{tail},"output":""}}"#));
+        check(
+            r#"{"count":0,"output":""}"#,
+            &format!(r#"{{"count":0,{tail},"output":""}}"#),
+        );
         check("plain", &format!(r#"{{{tail},"output":"plain"}}"#));
     }
 }

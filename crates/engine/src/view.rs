@@ -1,0 +1,119 @@
+//! What a driver tells of its session: views of the fold, nothing remembered beside it.
+
+use crate::driver::Driver;
+use crate::{Finished, Notices, Pending};
+use aish_core::event::{Body, Command, Event, ReplyStop, Usage};
+use aish_core::message::Part;
+use aish_core::turn::{Step, StopReason, Turn};
+
+/// Kept command output that goes along with the next question, in characters; the end of it is what matters (SPEC 8.3).
+const KEPT_OUTPUT_CHARS_MAX: usize = 6_000;
+
+impl Driver {
+    /// The calls that wait for a person; empty when none do.
+    pub fn pending(&self) -> Vec<Pending> {
+        match self.session.open_turn().map(Turn::next) {
+            Some(Step::AskApproval(calls)) => self.pending_of(&calls),
+            Some(Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::AwaitClient(_) | Step::Done(_))
+            | None => Vec::new(),
+        }
+    }
+
+    /// What commands typed since the last question printed, to go along with the next one.
+    pub(crate) fn kept_commands(&self) -> Vec<Part> {
+        let since_question = |event: &&Event| !matches!(event.body, Body::User(_) | Body::Clear);
+        let mut parts: Vec<Part> = self
+            .session
+            .events()
+            .iter()
+            .rev()
+            .take_while(since_question)
+            .filter_map(|event| {
+                if let Body::Command(command) = &event.body {
+                    Some(self.kept_command(command))
+                } else {
+                    None
+                }
+            })
+            .collect();
+        parts.reverse();
+        parts
+    }
+
+    fn kept_command(&self, command: &Command) -> Part {
+        let status = command
+            .status
+            .map_or_else(|| "ended by a signal".to_owned(), |status| format!("exit {status}"));
+        let output = self.engine.redactor.redact(&command.output);
+        let skip = output.chars().count().saturating_sub(KEPT_OUTPUT_CHARS_MAX);
+        let tail: String = output.chars().skip(skip).collect();
+        Part::Context {
+            label: format!("$ {} ({status})", command.line),
+            text: tail,
+        }
+    }
+
+    /// Tells of calls that a crash cut: they are not run again, and their effect is in doubt (SPEC 2.6).
+    pub(crate) fn report_doubt(&self, notices: &Notices) {
+        let Some(turn) = self.session.open_turn() else { return };
+        for call in turn.calls().iter().filter(|call| call.started && call.is_open()) {
+            let readable = self
+                .session
+                .call_event(&call.id)
+                .map(|event| aish_core::event::readable_call(&event.function.name, &event.function.arguments));
+            notices.status(format!(
+                "in doubt: {} was started and cut off before its end was known; it is not run again",
+                readable.unwrap_or_else(|| call.name.clone())
+            ));
+        }
+    }
+
+    pub(crate) fn last_problem(&self) -> Option<String> {
+        let failed = |event: &&Event| matches!(event.body, Body::ModelFailed(_));
+        self.session
+            .events()
+            .iter()
+            .rev()
+            .find(failed)
+            .map(|event| event.content.clone())
+    }
+
+    pub(crate) fn finished(&self, reason: StopReason) -> Finished {
+        let turn = self.session.turn().map_or(0, Turn::number);
+        let mut reply = String::new();
+        let mut closing = String::new();
+        let mut usage = Usage::default();
+        for event in self.session.events().iter().filter(|event| event.turn == turn) {
+            if let Body::Assistant(data) = &event.body {
+                let text = if data.stop == ReplyStop::Closing {
+                    &mut closing
+                } else {
+                    &mut reply
+                };
+                event.content.clone_into(text);
+            } else if let Body::ToolCall(_) = &event.body {
+                reply.clear();
+            } else if let Body::Usage(more) = &event.body {
+                usage.input_tokens += more.input_tokens;
+                usage.output_tokens += more.output_tokens;
+                usage.cached_tokens += more.cached_tokens;
+                usage.model.clone_from(&more.model);
+            }
+        }
+        if !reply.is_empty() && !closing.is_empty() {
+            reply.push('\n');
+        }
+        reply.push_str(&closing);
+        let problem = if reason == StopReason::ModelFailed {
+            self.last_problem()
+        } else {
+            None
+        };
+        Finished {
+            reason,
+            reply,
+            usage,
+            problem,
+        }
+    }
+}
