@@ -27,7 +27,10 @@ fn mode(path: &Path) -> u32 {
 
 async fn say(store: &SqliteStore, session: &SessionId, expected_seq: u64, text: &str) {
     let drafts = vec![Draft::user(1, text)];
-    store.append(session, expected_seq, drafts, 5, Durability::Committed, None).await.unwrap();
+    store
+        .append(session, expected_seq, drafts, 5, Durability::Committed, None)
+        .await
+        .unwrap();
 }
 
 /// Writes a file by hand and gives its path; its directory is closed to others already.
@@ -79,15 +82,23 @@ async fn earlier_versions_open() {
         let store = SqliteStore::new(&path);
         let list = store.list(SessionFilter::default()).await.unwrap();
         assert_eq!(list.len(), 1);
-        assert_eq!((list[0].title.as_str(), list[0].events, list[0].waiting), ("what is here?", 6, true));
+        assert_eq!(
+            (list[0].title.as_str(), list[0].events, list[0].waiting),
+            ("what is here?", 6, true)
+        );
         let session = store.find("6c1d").await.unwrap();
         assert_eq!(store.load(&session, 0).await.unwrap().len(), 6);
         let open = store.pending(&ContinuationId::new("br-1-a")).await.unwrap().unwrap();
-        assert_eq!((open.call, open.state), (Some(CallId::new("call_1_1")), PendingState::Open));
+        assert_eq!(
+            (open.call, open.state),
+            (Some(CallId::new("call_1_1")), PendingState::Open)
+        );
         say(&store, &session, 6, "go on").await;
         drop(store);
-        let version: i64 =
-            Connection::open(&path).unwrap().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        let version: i64 = Connection::open(&path)
+            .unwrap()
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .unwrap();
         assert_eq!(version, 1);
         fs::remove_file(path).unwrap();
     }
@@ -98,13 +109,22 @@ async fn earlier_versions_open() {
 async fn foreign_files_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     for (sql, expect) in [
-        (format!("{V1} PRAGMA user_version = 99;"), "newer aish (format 99; this one knows up to 1). Update aish"),
-        ("CREATE TABLE bookmarks (url TEXT);".to_owned(), "another program's database. Move it away"),
+        (
+            format!("{V1} PRAGMA user_version = 99;"),
+            "newer aish (format 99; this one knows up to 1). Update aish",
+        ),
+        (
+            "CREATE TABLE bookmarks (url TEXT);".to_owned(),
+            "another program's database. Move it away",
+        ),
     ] {
         let path = written(&directory, &sql);
         let before = fs::read(&path).unwrap();
         let text = refusal(&path).await;
-        assert!(text.contains(expect) && text.contains(&path.display().to_string()), "{text}");
+        assert!(
+            text.contains(expect) && text.contains(&path.display().to_string()),
+            "{text}"
+        );
         assert_eq!(fs::read(&path).unwrap(), before);
         fs::remove_file(path).unwrap();
     }
@@ -141,7 +161,12 @@ async fn a_disk_that_comes_back_is_used() {
     let session = SessionId::new("s");
     let error = store.load(&session, 0).await.unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }), "{error:?}");
-    assert!(error.to_string().starts_with(&format!("making the ledger {}", path.display())), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("making the ledger {}", path.display())),
+        "{error}"
+    );
     fs::remove_file(directory.path().join("data")).unwrap();
     say(&store, &session, 0, "back").await;
 }
@@ -193,7 +218,12 @@ async fn an_unreadable_event_is_named() {
     insert_raw(&path, 2, 1, "tool_call", Some(r#"{"id":7}"#));
     let error = store.load(&session, 0).await.unwrap_err();
     assert!(matches!(error, StoreError::Format(_)), "{error:?}");
-    assert!(error.to_string().starts_with("event 2 of session s-1 (kind tool_call) cannot be read: "), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("event 2 of session s-1 (kind tool_call) cannot be read: "),
+        "{error}"
+    );
     assert_eq!(store.load_raw(&session, 0, 9).await.unwrap().len(), 2);
 }
 
@@ -202,7 +232,9 @@ fn indexes(path: &Path) -> Vec<String> {
     let connection = Connection::open(path).unwrap();
     let mut rows = Vec::new();
     for table in ["summaries", "waiting_calls", "pending"] {
-        let mut statement = connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
+        let mut statement = connection
+            .prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))
+            .unwrap();
         let columns = statement.column_count();
         let mut found = statement.query([]).unwrap();
         while let Some(row) = found.next().unwrap() {
@@ -223,18 +255,40 @@ async fn rebuilt_indexes_equal_the_followed() {
     let (_directory, path) = place();
     let store = SqliteStore::new(&path);
     let gated = |n: usize, verdict: &str, source: &str| {
-        draft(1, "call_gated", json!({"call_id": CallId::nth(1, n), "verdict": verdict, "rule": "", "source": source}))
+        draft(
+            1,
+            "call_gated",
+            json!({"call_id": CallId::nth(1, n), "verdict": verdict, "rule": "", "source": source}),
+        )
     };
     let answered = json!({"call_id": "call_1_2", "answer": "approve", "digest": "d", "by": "client"});
     let continuation = |kind: &str, id: &str| draft(1, kind, json!({"continuation": id}));
     let appends = [
-        vec![draft(1, "turn_started", json!({"directory": "/w"})), Draft::user(1, "q")],
-        vec![gated(1, "allow", "client"), gated(2, "ask", "client"), gated(3, "ask", "builtin")],
+        vec![
+            draft(1, "turn_started", json!({"directory": "/w"})),
+            Draft::user(1, "q"),
+        ],
+        vec![
+            gated(1, "allow", "client"),
+            gated(2, "ask", "client"),
+            gated(3, "ask", "builtin"),
+        ],
         vec![continuation("suspended", "c1")],
         vec![continuation("resumed", "c1"), draft(1, "call_answered", answered)],
-        vec![continuation("suspended", "c2"), continuation("resumed", "c2"), continuation("suspended", "c3")],
-        vec![draft(1, "turn_ended", json!({"reason": "end"})), draft(2, "turn_started", json!(null))],
-        vec![gated(4, "allow", "client"), continuation("suspended", "c4"), continuation("suspended", "c1")],
+        vec![
+            continuation("suspended", "c2"),
+            continuation("resumed", "c2"),
+            continuation("suspended", "c3"),
+        ],
+        vec![
+            draft(1, "turn_ended", json!({"reason": "end"})),
+            draft(2, "turn_started", json!(null)),
+        ],
+        vec![
+            gated(4, "allow", "client"),
+            continuation("suspended", "c4"),
+            continuation("suspended", "c1"),
+        ],
     ];
     let sessions = [SessionId::new("one"), SessionId::new("two")];
     let mut last_seq = 0;
@@ -242,15 +296,18 @@ async fn rebuilt_indexes_equal_the_followed() {
         // The second session stops half-way, so that the two differ.
         for session in sessions.iter().take(if last_seq < 6 { 2 } else { 1 }) {
             // Continuations are unique in a ledger.
-            let drafts = drafts.iter().cloned().map(|draft| match draft.body {
-                Body::Suspended(mut data) if session.as_str() == "two" => {
+            let mut drafts = drafts.clone();
+            for draft in &mut drafts {
+                if let Body::Suspended(data) = &mut draft.body
+                    && session.as_str() == "two"
+                {
                     data.continuation = ContinuationId::new(format!("two-{}", data.continuation));
-                    Draft::new(draft.turn, draft.content, Body::Suspended(data))
                 }
-                _ => draft,
-            });
-            let drafts: Vec<Draft> = drafts.collect();
-            store.append(session, last_seq, drafts, last_seq, Durability::Committed, None).await.unwrap();
+            }
+            store
+                .append(session, last_seq, drafts, last_seq, Durability::Committed, None)
+                .await
+                .unwrap();
         }
         last_seq = store.load(&sessions[0], 0).await.unwrap().len() as u64;
     }
@@ -275,7 +332,9 @@ async fn rebuilt_indexes_equal_the_followed() {
 
     let connection = Connection::open(&path).unwrap();
     connection
-        .execute_batch("UPDATE summaries SET title = 'wrong', waiting = 7; DELETE FROM pending; DELETE FROM waiting_calls;")
+        .execute_batch(
+            "UPDATE summaries SET title = 'wrong', waiting = 7; DELETE FROM pending; DELETE FROM waiting_calls;",
+        )
         .unwrap();
     assert_ne!(indexes(&path), followed);
     store.rebuild_indexes().await.unwrap();

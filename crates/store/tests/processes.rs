@@ -46,8 +46,15 @@ fn writer_process() {
         let mut written = 0;
         while written < count {
             let text = format!("{owner}#{written}");
-            let durability = if written % 8 == 0 { Durability::Synced } else { Durability::Committed };
-            match store.append(&session, seen, vec![Draft::user(0, text.clone())], 0, durability, None).await {
+            let durability = if written % 8 == 0 {
+                Durability::Synced
+            } else {
+                Durability::Committed
+            };
+            match store
+                .append(&session, seen, vec![Draft::user(0, text.clone())], 0, durability, None)
+                .await
+            {
                 Ok(placed) => {
                     seen = placed[0].seq;
                     written += 1;
@@ -71,7 +78,9 @@ struct Writer {
 impl Writer {
     fn start(ledger: &Path, count: Option<usize>) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["writer_process", "--exact", "--nocapture"]).env(LEDGER_VARIABLE, ledger);
+        command
+            .args(["writer_process", "--exact", "--nocapture"])
+            .env(LEDGER_VARIABLE, ledger);
         if let Some(count) = count {
             command.env(COUNT_VARIABLE, count.to_string());
         }
@@ -110,7 +119,9 @@ fn contents(ledger: &Path) -> Vec<(u64, String)> {
 fn processes_share_a_session() {
     let directory = tempfile::tempdir().unwrap();
     let ledger = directory.path().join("new/ledger.db");
-    let mut writers: Vec<Writer> = (0..WRITERS).map(|_| Writer::start(&ledger, Some(APPENDS_EACH))).collect();
+    let mut writers: Vec<Writer> = (0..WRITERS)
+        .map(|_| Writer::start(&ledger, Some(APPENDS_EACH)))
+        .collect();
     let mut acknowledged = BTreeMap::new();
     for writer in &mut writers {
         while let Some((seq, text)) = writer.acknowledged() {
@@ -149,7 +160,9 @@ fn killed_writers_lose_nothing() {
     }
     assert!(acknowledged.len() as u64 >= KILLS);
     let connection = rusqlite::Connection::open(&ledger).unwrap();
-    let verdict: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    let verdict: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(verdict, "ok");
 }
 
