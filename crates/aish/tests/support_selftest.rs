@@ -1,6 +1,8 @@
 //! Tests of the test bench itself: a bench that cannot fail would prove nothing about the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/strict_selftest.rs"]
+mod strict_selftest;
 mod support;
 
 use std::io::{Read, Write};
@@ -10,10 +12,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use support::fake_server::FakeServer;
+use support::processes;
 use support::pty::{Signal, Terminal, TerminalCommand, key};
 use support::reply::{Cut, Framing, Reply};
 use support::sandbox::{Sandbox, run_bounded};
-use support::strict::{Strictness, violation};
 
 /// Sends a request that closes its connection and gives all bytes of the answer, or the error with those before it.
 fn post(server: &FakeServer, body: &Value) -> (Vec<u8>, Option<std::io::Error>) {
@@ -170,6 +172,13 @@ fn a_cut_ends_the_connection_after_that_many_bytes() {
 }
 
 #[test]
+fn a_repeated_body_is_as_long_as_it_says() {
+    let server = FakeServer::script([Reply::bare_stream().repeats("abc", 1000).framed(Framing::Length)]);
+    let answer = post_text(&server, &hello());
+    assert!(answer.contains("content-length: 3000\r\n") && answer.ends_with(&"abc".repeat(1000)));
+}
+
+#[test]
 fn a_stall_lasts_until_released_or_the_client_leaves() {
     let server = FakeServer::script([Reply::stream().says("a").stalls().says("b"), Reply::hangs()]);
     let mut stream = TcpStream::connect(server.address()).unwrap();
@@ -220,123 +229,6 @@ fn errors_carry_their_status_headers_and_key_check() {
     assert!(answer.contains(r#""message":"slow down""#), "{answer}");
     let server = FakeServer::builder().key("secret").start();
     assert!(post_text(&server, &hello()).starts_with("HTTP/1.1 401"));
-}
-
-/// Messages that are checked with one tool on offer.
-fn check(strictness: Strictness, messages: &Value, complaint: Option<&str>) {
-    let function = json!({"name": "glob", "parameters": {"type": "object"}});
-    let body = json!({"messages": messages, "tools": [{"type": "function", "function": function}]});
-    let found = violation(&body, strictness);
-    match (complaint, &found) {
-        (None, None) => {}
-        (Some(part), Some(whole)) if whole.contains(part) => {}
-        _ => panic!("expected {complaint:?}, found {found:?} for {messages}"),
-    }
-}
-
-fn user(text: &str) -> Value {
-    json!({"role": "user", "content": text})
-}
-
-fn says(text: &str) -> Value {
-    json!({"role": "assistant", "content": text})
-}
-
-fn calls(calls: &[(&str, &str)]) -> Value {
-    let call = |(id, arguments): &(&str, &str)| json!({"id": id, "type": "function", "function": {"name": "glob", "arguments": arguments}});
-    json!({"role": "assistant", "content": null, "tool_calls": calls.iter().map(call).collect::<Vec<_>>()})
-}
-
-fn result(id: &str) -> Value {
-    json!({"role": "tool", "tool_call_id": id, "content": "x"})
-}
-
-#[test]
-fn strict_servers_take_good_conversations() {
-    let system = json!({"role": "system", "content": "be brief"});
-    let round = json!([
-        system,
-        user("a"),
-        calls(&[("1", "{}"), ("2", "{}")]),
-        result("1"),
-        result("2"),
-        says("b"),
-        user("c")
-    ]);
-    for strictness in [Strictness::Lenient, Strictness::Api, Strictness::Template] {
-        check(strictness, &round, None);
-        check(
-            strictness,
-            &json!([user("a"), calls(&[("1", "{}")]), result("1")]),
-            None,
-        );
-    }
-}
-
-#[test]
-fn strict_servers_refuse_what_real_ones_refuse() {
-    let system = json!({"role": "system", "content": "be brief"});
-    let api = |messages: Value, complaint: &str| check(Strictness::Api, &messages, Some(complaint));
-    api(json!([]), "messages is empty");
-    api(json!([user("a"), result("1")]), "must answer a preceding call");
-    api(
-        json!([user("a"), calls(&[("1", "{}")]), user("b")]),
-        "did not have response messages: 1",
-    );
-    api(
-        json!([user("a"), calls(&[("1", "{}")])]),
-        "did not have response messages: 1",
-    );
-    api(
-        json!([user("a"), calls(&[("1", "{}")]), result("1"), result("1")]),
-        "must answer a preceding call",
-    );
-    api(
-        json!([user("a"), calls(&[("1", "{}"), ("2", "{}")]), result("2")]),
-        "out of call order",
-    );
-    api(
-        json!([user("a"), calls(&[("1", "{}"), ("1", "{}")])]),
-        "duplicate call id",
-    );
-    api(
-        json!([user("a"), calls(&[("1", "")]), result("1")]),
-        "failed to parse arguments",
-    );
-    api(json!([user("a"), calls(&[("1", "[]")]), result("1")]), "not an object");
-    api(
-        json!([system, user("a"), system, user("b")]),
-        "must be at the beginning",
-    );
-    api(
-        json!([user("a"), {"role": "assistant", "content": null}, user("b")]),
-        "neither content nor tool_calls",
-    );
-    api(json!([user("a"), {"role": "function", "content": ""}]), "unknown role");
-    let template = |messages: Value, complaint: &str| check(Strictness::Template, &messages, Some(complaint));
-    template(json!([user("a"), user("b")]), "must alternate");
-    template(json!([says("a"), user("b")]), "must alternate");
-    template(
-        json!([user("a"), calls(&[("1", "{}")]), result("1"), user("b")]),
-        "must alternate",
-    );
-    template(json!([user("a"), says("b")]), "last message");
-}
-
-#[test]
-fn strict_servers_refuse_bad_tool_lists() {
-    let refused = |extra: Value, complaint: &str| {
-        let mut body = json!({"messages": [user("a")]});
-        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        let found = violation(&body, Strictness::Api).unwrap_or_default();
-        assert!(found.contains(complaint), "{found:?}");
-    };
-    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}});
-    refused(json!({"tools": []}), "too short");
-    refused(json!({"tool_choice": "none"}), "only allowed when tools are specified");
-    refused(json!({"tools": [tool("git.status")]}), "must match");
-    refused(json!({"tools": [tool(&"x".repeat(65))]}), "must match");
-    refused(json!({"tools": [tool("a"), tool("a")]}), "unique");
 }
 
 #[test]
@@ -465,13 +357,39 @@ fn a_run_collects_both_outputs_and_its_end() {
 }
 
 #[test]
+fn what_a_run_leaves_behind_is_found() {
+    let sandbox = Sandbox::new();
+    sandbox.assert_nothing_runs();
+    let mut stray = Command::new("setsid")
+        .args(["sleep", "60"])
+        .current_dir(sandbox.project())
+        .spawn()
+        .unwrap();
+    let found = support::poll_until("the stray process", support::default_wait(), || {
+        processes::belonging_to(&sandbox.project())
+            .into_iter()
+            .find(|process| process.command == "sleep 60")
+    });
+    assert_eq!(found.pid, stray.id());
+    assert!(processes::peak_memory_kib(stray.id()).is_some_and(|kib| kib > 100));
+    stray.kill().unwrap();
+    let me = std::process::id();
+    support::poll_until("a zombie", support::default_wait(), || {
+        processes::zombies_of(me).contains(&stray.id()).then_some(())
+    });
+    stray.wait().unwrap();
+    assert!(processes::zombies_of(me).is_empty());
+    sandbox.assert_nothing_runs();
+}
+
+#[test]
 fn real_model_calls_a_tool_when_asked_to() {
     let Some(url) = support::real_model::base_url() else {
         return;
     };
     let parameters = json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]});
     let function = json!({"name": "glob", "description": "find files", "parameters": parameters});
-    let body = json!({"model": "any", "temperature": 0, "max_tokens": 100, "messages": [user("List files. Use the tool.")],
+    let body = json!({"model": "any", "temperature": 0, "max_tokens": 100, "messages": [{"role": "user", "content": "List files. Use the tool."}],
         "tools": [{"type": "function", "function": function}]});
     let mut command = curl(&format!("{url}/chat/completions"));
     command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);

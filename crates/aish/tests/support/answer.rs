@@ -46,19 +46,20 @@ impl<'a> Answer<'a> {
     /// Does what the reply says, to its end or to where it breaks the connection.
     pub(super) fn perform(&mut self, reply: &Reply) -> io::Result<After> {
         for action in &reply.actions {
-            match action {
+            let after = match action {
                 Action::Head => self.head(reply)?,
-                Action::Body(bytes) => {
-                    self.head(reply)?;
-                    let after = self.body(bytes, reply)?;
-                    if after != After::Open {
-                        return Ok(after);
-                    }
+                Action::Body(bytes) => self.body(bytes, 1, reply)?,
+                Action::Repeat(bytes, times) => self.body(bytes, *times, reply)?,
+                Action::Raw(bytes) => self.raw(bytes)?,
+                Action::Sleep(pause) => {
+                    std::thread::sleep(*pause);
+                    After::Open
                 }
-                Action::Raw(bytes) => self.stream.write_all(bytes)?,
-                Action::Sleep(pause) => std::thread::sleep(*pause),
                 Action::Stall => self.stall()?,
-                Action::Cut(cut) => return self.cut(*cut),
+                Action::Cut(cut) => self.cut(*cut)?,
+            };
+            if after != After::Open {
+                return Ok(after);
             }
         }
         self.head(reply)?;
@@ -69,9 +70,9 @@ impl<'a> Answer<'a> {
         Ok(After::Open)
     }
 
-    fn head(&mut self, reply: &Reply) -> io::Result<()> {
+    fn head(&mut self, reply: &Reply) -> io::Result<After> {
         if std::mem::replace(&mut self.head_sent, true) {
-            return Ok(());
+            return Ok(After::Open);
         }
         let mut head = format!("HTTP/1.1 {} {}\r\n", reply.status, reason_phrase(reply.status));
         for (name, value) in &reply.headers {
@@ -79,29 +80,37 @@ impl<'a> Answer<'a> {
         }
         match reply.framing {
             Framing::Chunked => head.push_str("transfer-encoding: chunked\r\n"),
-            Framing::Length => head.push_str(&format!("content-length: {}\r\n", reply.body().len())),
+            Framing::Length => head.push_str(&format!("content-length: {}\r\n", reply.body_bytes())),
             Framing::DeclaredLength(length) => head.push_str(&format!("content-length: {length}\r\n")),
             Framing::Close => head.push_str("connection: close\r\n"),
         }
         head.push_str("\r\n");
-        self.stream.write_all(head.as_bytes())
+        self.raw(head.as_bytes())
     }
 
-    /// Writes body bytes, cut into pieces and broken off where the reply says so.
-    fn body(&mut self, bytes: &[u8], reply: &Reply) -> io::Result<After> {
-        let left = reply
-            .cut_after
-            .map_or(usize::MAX, |(limit, _)| limit.saturating_sub(self.body_bytes));
-        let whole = bytes.len().min(left);
+    fn raw(&mut self, bytes: &[u8]) -> io::Result<After> {
+        self.stream.write_all(bytes)?;
+        Ok(After::Open)
+    }
+
+    /// Writes body bytes so many times, cut into pieces and broken off where the reply says so.
+    fn body(&mut self, bytes: &[u8], times: usize, reply: &Reply) -> io::Result<After> {
+        self.head(reply)?;
         let piece_bytes = reply.piece_bytes.unwrap_or(usize::MAX);
-        for piece in bytes[..whole].chunks(piece_bytes) {
-            self.frame(piece)?;
+        for _ in 0..times {
+            let limit = reply.cut_after.map_or(usize::MAX, |(limit, _)| limit);
+            let fitting = bytes.len().min(limit.saturating_sub(self.body_bytes));
+            for piece in bytes.get(..fitting).unwrap_or_default().chunks(piece_bytes) {
+                self.frame(piece)?;
+            }
+            self.body_bytes += fitting;
+            if let Some((limit, cut)) = reply.cut_after
+                && self.body_bytes >= limit
+            {
+                return self.cut(cut);
+            }
         }
-        self.body_bytes += whole;
-        match reply.cut_after {
-            Some((limit, cut)) if self.body_bytes >= limit => self.cut(cut),
-            Some(_) | None => Ok(After::Open),
-        }
+        Ok(After::Open)
     }
 
     fn frame(&mut self, piece: &[u8]) -> io::Result<()> {
@@ -127,13 +136,13 @@ impl<'a> Answer<'a> {
     }
 
     /// Waits for a release; a client that goes away meanwhile ends the answer.
-    fn stall(&self) -> io::Result<()> {
+    fn stall(&self) -> io::Result<After> {
         while !self.shared.take_release(Duration::from_millis(GONE_PROBE_MS)) {
             if client_gone(self.stream)? {
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
         }
-        Ok(())
+        Ok(After::Open)
     }
 }
 

@@ -35,5 +35,9 @@ pub fn base_url() -> Option<String> {
 /// The folder that holds the whole repository.
 fn repository() -> PathBuf {
     let crate_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    crate_folder.ancestors().nth(2).expect("crates/aish is two folders down").to_owned()
+    crate_folder
+        .ancestors()
+        .nth(2)
+        .expect("crates/aish is two folders down")
+        .to_owned()
 }

@@ -41,6 +41,8 @@ pub enum Action {
     Head,
     /// Body bytes, framed as the head says.
     Body(Vec<u8>),
+    /// The same body bytes many times over, for bodies too large to hold.
+    Repeat(Vec<u8>, usize),
     /// Bytes straight to the socket, past all framing.
     Raw(Vec<u8>),
     /// Wait that long.
@@ -216,6 +218,12 @@ impl Reply {
         self
     }
 
+    /// The same body bytes many times over: a line of a gigabyte costs the test nothing.
+    pub fn repeats(mut self, bytes: impl Into<Vec<u8>>, times: usize) -> Self {
+        self.actions.push(Action::Repeat(bytes.into(), times));
+        self
+    }
+
     /// Bytes past all framing.
     pub fn raw(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.actions.push(Action::Raw(bytes.into()));
@@ -276,15 +284,14 @@ impl Reply {
         self
     }
 
-    /// All body bytes together, before framing.
-    pub fn body(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        for action in &self.actions {
-            if let Action::Body(bytes) = action {
-                body.extend_from_slice(bytes);
-            }
-        }
-        body
+    /// How many body bytes there are, before framing.
+    pub fn body_bytes(&self) -> usize {
+        let bytes = |action: &Action| match action {
+            Action::Body(bytes) => bytes.len(),
+            Action::Repeat(bytes, times) => bytes.len() * times,
+            Action::Head | Action::Raw(_) | Action::Sleep(_) | Action::Stall | Action::Cut(_) => 0,
+        };
+        self.actions.iter().map(bytes).sum()
     }
 }
 

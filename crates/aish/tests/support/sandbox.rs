@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use super::fake_server::FakeServer;
+use super::processes;
 use super::pty::TerminalCommand;
 
 /// How long one run of the program may take, in seconds; it is killed and the test fails after that.
@@ -141,7 +142,8 @@ impl Sandbox {
         run_bounded(self.command(arguments), Some(input.as_ref().to_owned()))
     }
 
-    /// Starts the program, outputs on pipes; [`finish`] waits for it. For runs that are killed or answered meanwhile.
+    /// Starts the program, outputs on pipes; [`Running::finish`] waits for it. For runs that are killed or answered
+    /// meanwhile.
     pub fn start(&self, arguments: &[&str]) -> Running {
         start(self.command(arguments), None)
     }
@@ -157,6 +159,19 @@ impl Sandbox {
         self.variables()
             .iter()
             .fold(command, |command, (name, value)| command.env(name, value))
+    }
+
+    /// Waits until no process of this sandbox is left; fails naming those that are.
+    pub fn assert_nothing_runs(&self) {
+        let deadline = Instant::now() + super::default_wait();
+        loop {
+            let left = processes::belonging_to(self.root.path());
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left behind: {left:#?}");
+            std::thread::sleep(Duration::from_millis(super::POLL_PAUSE_MS));
+        }
     }
 
     /// The path of a file of the project.
