@@ -1,1 +1,295 @@
-//! placeholder
+//! A reply, put together from the pieces a codec reads.
+//!
+//! This file owns the [`Assembler`]: pieces go in, [`Delta`]s to show come out, and at the end one [`Reply`]. It
+//! absorbs what servers do differently (SPEC 7.4), is pure, and decides the one thing that matters most: whether the
+//! reply's calls are whole (SPEC 7.3). Fragments of calls are put together in [`calls`], `<think>` tags are taken out
+//! of the text by [`think`], calls that a model wrote as text are found by [`text_calls`].
+//!
+//! When a reply is whole:
+//!
+//! | the stream said | text only | with calls |
+//! |---|---|---|
+//! | `stop`, `tool_calls` | [`ReplyStop::End`] | [`ReplyStop::ToolCalls`], the calls count |
+//! | `length` | [`ReplyStop::Length`] | the same, the calls are partial |
+//! | withheld | [`ReplyStop::Refused`] | the same, the calls are partial |
+//! | a reason we do not know | `End` | `ToolCalls` if each one is whole JSON, else `Truncated` |
+//! | no reason, but `[DONE]` | `End` | `Truncated`: some proxies write `[DONE]` when their server fails |
+//! | no reason, no `[DONE]` | `Truncated` | `Truncated`: the connection was cut |
+//! | an error, or the reader stopped | `Truncated` | `Truncated` |
+//!
+//! Partial calls become [`Part::PartialCall`] blocks: shown, kept, never run.
+
+use crate::codec::names::WireNames;
+use crate::codec::{Finish, Piece};
+use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyCall};
+use aish_core::event::{ReplyStop, Usage};
+use aish_core::message::Part;
+
+mod calls;
+mod text_calls;
+mod think;
+
+use calls::Calls;
+pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
+use think::{ThinkSplitter, Voice};
+
+/// Bytes of all text, thinking and calls of one reply together.
+pub const REPLY_BYTES_MAX: usize = 16 << 20;
+
+/// Blocks of one reply. A model that changes between thinking and text more often gets its later text joined to the
+/// last block of the same kind.
+pub const PARTS_MAX: usize = 1024;
+
+/// Whether the stream was read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was: what it said of its end holds.
+    Read,
+    /// The reader stopped, or the connection broke: the reply is cut short whatever it said.
+    Cut,
+}
+
+/// A reply under way.
+#[derive(Debug, Default)]
+pub struct Assembler {
+    names: WireNames,
+    callable: Vec<String>,
+    parts: Vec<Part>,
+    think: ThinkSplitter,
+    calls: Calls,
+    bytes: usize,
+    finish: Option<Finish>,
+    /// A piece of a call came after the reason to finish: only `[DONE]` or another reason can prove it whole.
+    is_finish_stale: bool,
+    is_done: bool,
+    usage: Option<Usage>,
+    model: Option<String>,
+    error: Option<ProviderError>,
+}
+
+impl Assembler {
+    /// An empty reply. `names` are those of the request it answers, `callable` the tools (as people name them) that a
+    /// call written as text may name; with none, text stays text.
+    pub fn new(names: WireNames, callable: Vec<String>) -> Self {
+        Self {
+            names,
+            callable,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next piece and adds what there is to show to `out`. After a failure pieces are ignored.
+    pub fn push(&mut self, piece: Piece<'_>, out: &mut Vec<Delta>) {
+        if self.error.is_some() {
+            return;
+        }
+        match piece {
+            Piece::Text(text) => self.text(&text, out),
+            Piece::Thinking(text) => self.say(Voice::Thinking, &text, out),
+            Piece::Call(fragment) => {
+                self.is_finish_stale = self.finish.is_some();
+                let (calls, names) = (&mut self.calls, &self.names);
+                match calls.add(&fragment, names) {
+                    Ok(added) => {
+                        self.bytes += added.bytes;
+                        if let Some(name) = added.begun {
+                            out.push(Delta::CallBegun { name });
+                        }
+                    }
+                    Err(error) => self.fail(too_large(&error.to_string())),
+                }
+            }
+            Piece::Finish(finish) => {
+                self.finish = Some(finish);
+                self.is_finish_stale = false;
+            }
+            Piece::Usage(usage) => self.usage = Some(usage),
+            Piece::Model(model) => {
+                if self.model.as_deref() != Some(&*model) {
+                    self.model = Some(model.into_owned());
+                }
+            }
+            Piece::Error(error) => self.fail(error),
+            Piece::Done => self.is_done = true,
+        }
+        if self.bytes > REPLY_BYTES_MAX {
+            self.fail(too_large(&format!("the reply is longer than {REPLY_BYTES_MAX} bytes")));
+        }
+    }
+
+    /// Notes a failure; the first one stays. What came before it is kept.
+    pub fn fail(&mut self, error: ProviderError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// True after a failure: nothing that follows can change the reply.
+    pub fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// True once the stream said why it ends: what may follow is only a count of tokens.
+    pub fn has_finished(&self) -> bool {
+        self.finish.is_some() && !self.is_finish_stale
+    }
+
+    /// True once the stream said that nothing follows.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Adds what was held back to `out`, because it might have been the beginning of a tag. To be called at the end.
+    pub fn flush(&mut self, out: &mut Vec<Delta>) {
+        if let Some((voice, held)) = self.think.end() {
+            self.say(voice, &held, out);
+        }
+    }
+
+    /// The reply as far as it came.
+    pub fn finish(mut self, ending: Ending) -> Reply {
+        self.flush(&mut Vec::new());
+        let stop = self.stop(ending);
+        let mut calls = Vec::new();
+        match stop {
+            ReplyStop::ToolCalls => calls = std::mem::take(&mut self.calls).into_calls(&self.names),
+            ReplyStop::End => calls = self.take_text_calls(),
+            ReplyStop::Length
+            | ReplyStop::Truncated
+            | ReplyStop::Refused
+            | ReplyStop::Interrupted
+            | ReplyStop::Closing => {
+                let cut = std::mem::take(&mut self.calls).into_calls(&self.names);
+                self.parts.extend(cut.into_iter().map(|call| Part::PartialCall {
+                    name: call.name,
+                    arguments: call.arguments,
+                }));
+            }
+        }
+        let stop = if calls.is_empty() { stop } else { ReplyStop::ToolCalls };
+        let mut usage = self.usage;
+        if let Some(usage) = &mut usage {
+            usage.model = usage.model.take().or_else(|| self.model.clone());
+        }
+        Reply {
+            parts: self.parts,
+            calls,
+            stop,
+            usage,
+            model: self.model,
+            error: self.error,
+        }
+    }
+
+    /// The table in this module's documentation.
+    fn stop(&self, ending: Ending) -> ReplyStop {
+        if ending == Ending::Cut || self.error.is_some() {
+            return ReplyStop::Truncated;
+        }
+        let whole = if self.calls.is_empty() {
+            ReplyStop::End
+        } else {
+            ReplyStop::ToolCalls
+        };
+        match self.finish {
+            Some(Finish::Stop | Finish::ToolCalls) if self.is_finish_stale && !self.is_done => ReplyStop::Truncated,
+            Some(Finish::Stop | Finish::ToolCalls) => whole,
+            Some(Finish::Length) => ReplyStop::Length,
+            Some(Finish::Refused) => ReplyStop::Refused,
+            Some(Finish::Aborted) => ReplyStop::Truncated,
+            Some(Finish::Other) if self.calls.are_whole_json() => whole,
+            Some(Finish::Other) => ReplyStop::Truncated,
+            None if self.is_done && self.calls.is_empty() => ReplyStop::End,
+            None => ReplyStop::Truncated,
+        }
+    }
+
+    fn text(&mut self, text: &str, out: &mut Vec<Delta>) {
+        if self.think.is_past() {
+            return self.say(Voice::Text, text, out);
+        }
+        for (voice, text) in self.think.split(text) {
+            self.say(voice, &text, out);
+        }
+    }
+
+    /// Adds text to the reply and to what is shown.
+    fn say(&mut self, voice: Voice, text: &str, out: &mut Vec<Delta>) {
+        if text.is_empty() {
+            return;
+        }
+        self.bytes += text.len();
+        if self.bytes > REPLY_BYTES_MAX {
+            return;
+        }
+        show(voice, text, out);
+        let same = match self.parts.len() {
+            0..PARTS_MAX => self.parts.last_mut().and_then(|part| text_in(voice, part)),
+            _ => self.parts.iter_mut().rev().find_map(|part| text_in(voice, part)),
+        };
+        match (same, voice) {
+            (Some(same), _) => same.push_str(text),
+            (None, Voice::Text) => self.parts.push(Part::text(text)),
+            (None, Voice::Thinking) => self.parts.push(Part::Thinking {
+                text: text.to_owned(),
+                signature: None,
+            }),
+        }
+    }
+
+    /// Calls that a model wrote as text become calls, and their text goes out of the reply: in the next request they
+    /// would otherwise stand there twice. What was shown stays shown.
+    fn take_text_calls(&mut self) -> Vec<ReplyCall> {
+        let Some(Part::Text { text }) = self.parts.last_mut() else {
+            return Vec::new();
+        };
+        let (names, callable) = (&self.names, &self.callable);
+        let declared = |word: &str| {
+            let name = names.people(word);
+            callable.iter().find(|tool| *tool == name).cloned()
+        };
+        let Some(found) = text_calls::find(text, declared) else {
+            return Vec::new();
+        };
+        text.truncate(found.text_bytes);
+        if text.is_empty() {
+            self.parts.pop();
+        }
+        found.calls
+    }
+}
+
+/// The text of a block of this kind.
+fn text_in(voice: Voice, part: &mut Part) -> Option<&mut String> {
+    match (voice, part) {
+        (Voice::Text, Part::Text { text }) | (Voice::Thinking, Part::Thinking { text, .. }) => Some(text),
+        (
+            Voice::Text | Voice::Thinking,
+            Part::Text { .. }
+            | Part::Thinking { .. }
+            | Part::Context { .. }
+            | Part::Image { .. }
+            | Part::Provider { .. }
+            | Part::PartialCall { .. },
+        ) => None,
+    }
+}
+
+/// Adds to the last delta where it is of the same kind: many small chunks that came together are one thing to show.
+fn show(voice: Voice, text: &str, out: &mut Vec<Delta>) {
+    match (voice, out.last_mut()) {
+        (Voice::Text, Some(Delta::Text(last))) | (Voice::Thinking, Some(Delta::Thinking(last))) => last.push_str(text),
+        (Voice::Text, _) => out.push(Delta::Text(text.to_owned())),
+        (Voice::Thinking, _) => out.push(Delta::Thinking(text.to_owned())),
+    }
+}
+
+/// One of our own bounds was passed.
+pub(crate) fn too_large(what: &str) -> ProviderError {
+    ProviderError {
+        kind: ErrorKind::TooLarge,
+        message: what.to_owned(),
+        retry_after: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,268 @@
-//! placeholder
+//! Requests to models over HTTP: one codec, one client, one request at a time.
+//!
+//! This file owns [`HttpProvider`]: it sends what a codec wrote, tells refusals apart and hands an answer that has
+//! begun to [`stream`]. It never tries again by itself, with one exception that is no second try of the same request:
+//! when a chat template refuses tool messages, the conversation is written without them, now and from then on
+//! (SPEC 7.5).
+//!
+//! Errors say what was tried and what went wrong on one line; neither the key nor credentials in the address get into
+//! them, even where the server repeats them.
+
+use crate::client::Timeouts;
+use crate::codec::{Codec, Encoded, codec_of, failure};
+use crate::profile::{ModelProfile, ToolRole};
+use crate::{ErrorKind, Provider, ProviderError, ReplyStream, Request, retry_after};
+use aish_core::message::{Message, ToolChoice};
+use futures_util::future::BoxFuture;
+use reqwest::header::{HeaderMap, HeaderValue};
+use std::error::Error;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+mod stream;
+
+use stream::HttpStream;
+
+/// Bytes of a refusal that are read.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// What stands for a secret in an error.
+const REDACTED: &str = "[redacted]";
+
+/// A model behind HTTP.
+pub struct HttpProvider {
+    client: reqwest::Client,
+    profile: ModelProfile,
+    key: Option<String>,
+    timeouts: Timeouts,
+    codec: &'static dyn Codec,
+    /// Set once the server's template has refused tool messages.
+    is_tool_role_refused: AtomicBool,
+}
+
+impl fmt::Debug for HttpProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the key.
+        f.debug_struct("HttpProvider")
+            .field("profile", &self.profile)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpProvider {
+    /// A model, reached through a ready client (see [`crate::client::client`]; its connect timeout is that of the
+    /// client). `key` is sent to the profile's address and nowhere else.
+    pub fn new(client: reqwest::Client, profile: ModelProfile, key: Option<String>, timeouts: Timeouts) -> Self {
+        Self {
+            client,
+            codec: codec_of(profile.format),
+            profile,
+            key: key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()),
+            timeouts,
+            is_tool_role_refused: AtomicBool::new(false),
+        }
+    }
+
+    /// The profile it was made with.
+    pub fn profile(&self) -> &ModelProfile {
+        &self.profile
+    }
+
+    async fn begin(&self, request: Request<'_>) -> Result<HttpStream, ProviderError> {
+        if self.is_tool_role_refused.load(Ordering::Relaxed) {
+            return self.begin_as(request, &self.as_text()).await;
+        }
+        let outcome = self.begin_as(request, &self.profile).await;
+        match outcome {
+            Err(error) if self.is_worth_as_text(request, &error) => {
+                let stream = self.begin_as(request, &self.as_text()).await?;
+                self.is_tool_role_refused.store(true, Ordering::Relaxed);
+                Ok(stream)
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn as_text(&self) -> ModelProfile {
+        ModelProfile {
+            tool_role: ToolRole::Text,
+            ..self.profile.clone()
+        }
+    }
+
+    fn is_worth_as_text(&self, request: Request<'_>, error: &ProviderError) -> bool {
+        self.profile.tool_role == ToolRole::Native
+            && failure::is_template_error(error)
+            && request
+                .messages
+                .iter()
+                .any(|message| matches!(message, Message::Tool { .. }))
+    }
+
+    async fn begin_as(&self, request: Request<'_>, profile: &ModelProfile) -> Result<HttpStream, ProviderError> {
+        let mut encoded = self.codec.encode(request, profile)?;
+        let names = std::mem::take(&mut encoded.names);
+        let url = format!("{}{}", profile.base_url.trim_end_matches('/'), encoded.path);
+        let target = Target::new(&url, self.key.clone());
+        let response = self.post(&url, encoded, &target).await?;
+        let callable = match request.tool_choice {
+            ToolChoice::Auto => request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            ToolChoice::None => Vec::new(),
+        };
+        let assembler = crate::assemble::Assembler::new(names, callable);
+        Ok(HttpStream::new(response, self.codec, assembler, target, self.timeouts))
+    }
+
+    /// Posts a request and waits for an answer that is no refusal.
+    async fn post(&self, url: &str, encoded: Encoded, target: &Target) -> Result<reqwest::Response, ProviderError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in encoded.headers {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if let Some(key) = &self.key {
+            let header = self.codec.key_header();
+            let mut value = HeaderValue::from_str(&format!("{}{key}", header.prefix))
+                .map_err(|_| target.error(ErrorKind::Auth, "the key has characters that no header can carry"))?;
+            value.set_sensitive(true);
+            headers.insert(header.name, value);
+        }
+        let sent = self.client.post(url).headers(headers).body(encoded.body).send();
+        let wait = Duration::from_secs(self.timeouts.first_byte_timeout_s);
+        let response = match tokio::time::timeout(wait, sent).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(target.not_sent(&error)),
+            Err(_) => return Err(target.timeout(self.timeouts.first_byte_timeout_s)),
+        };
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(self.refusal(response, target).await)
+        }
+    }
+
+    /// What an answer with another status than success means.
+    async fn refusal(&self, mut response: reqwest::Response, target: &Target) -> ProviderError {
+        let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let wait = match header("retry-after-ms").and_then(|value| value.parse().ok()) {
+            Some(ms) => Some(Duration::from_millis(ms)),
+            None => header("retry-after").and_then(|value| retry_after::parse(value, SystemTime::now())),
+        };
+        let location = header("location").map(str::to_owned);
+        let limit = Duration::from_secs(self.timeouts.error_body_timeout_s);
+        let mut body = Vec::new();
+        let read = async {
+            while let Ok(Some(chunk)) = response.chunk().await {
+                let room = ERROR_BYTES_MAX - body.len();
+                body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+                if body.len() == ERROR_BYTES_MAX {
+                    break;
+                }
+            }
+        };
+        // What came within the time is enough.
+        let _in_time = tokio::time::timeout(limit, read).await;
+        let mut error = self
+            .codec
+            .decode_error(status.as_u16(), &String::from_utf8_lossy(&body));
+        if let Some(location) = location.filter(|_| status.is_redirection()) {
+            error.message = format!(
+                "it redirects to {}, another origin: set base_url to it",
+                without_credentials(&location)
+            );
+        }
+        let said = if error.message.is_empty() { "" } else { ": " };
+        let mut refusal = target.error(error.kind, &format!("{status}{said}{}", error.message));
+        refusal.retry_after = wait;
+        refusal
+    }
+}
+
+impl Provider for HttpProvider {
+    fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ProviderError>> {
+        Box::pin(async move {
+            let stream = self.begin(request).await?;
+            Ok(Box::new(stream) as Box<dyn ReplyStream>)
+        })
+    }
+}
+
+/// What is asked, for errors: the method and the address, and the secrets that must not get into them.
+struct Target {
+    what: String,
+    secrets: Vec<String>,
+}
+
+impl Target {
+    fn new(url: &str, key: Option<String>) -> Self {
+        let password = reqwest::Url::parse(url)
+            .ok()
+            .and_then(|url| url.password().map(str::to_owned));
+        Self {
+            what: format!("POST {}", without_credentials(url)),
+            secrets: key.into_iter().chain(password).collect(),
+        }
+    }
+
+    fn error(&self, kind: ErrorKind, why: &str) -> ProviderError {
+        ProviderError {
+            kind,
+            message: self.redact(&format!("{}: {why}", self.what)),
+            retry_after: None,
+        }
+    }
+
+    /// The same failure, saying what was asked.
+    fn explain(&self, error: &ProviderError) -> ProviderError {
+        ProviderError {
+            retry_after: error.retry_after,
+            ..self.error(error.kind, &error.message)
+        }
+    }
+
+    fn timeout(&self, seconds: u64) -> ProviderError {
+        self.error(ErrorKind::Timeout, &format!("nothing came for {seconds} s"))
+    }
+
+    /// Why a request could not be sent.
+    fn not_sent(&self, error: &reqwest::Error) -> ProviderError {
+        if error.is_builder() {
+            return self.error(ErrorKind::Protocol, "base_url is no address");
+        }
+        if error.is_timeout() {
+            return self.error(ErrorKind::Connect, "no connection in time");
+        }
+        self.error(ErrorKind::Connect, &innermost(error))
+    }
+
+    fn redact(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            text = text.replace(secret.as_str(), REDACTED);
+        }
+        text
+    }
+}
+
+/// The cause behind an error, which is what a person can do something about.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    crate::codec::quote(&cause.to_string())
+}
+
+/// An address without user, password, query and fragment, any of which may be a secret.
+fn without_credentials(url: &str) -> String {
+    let Ok(mut parsed) = reqwest::Url::parse(url) else {
+        return "an invalid address".to_owned();
+    };
+    // Both fail only for addresses that cannot have a user.
+    let _ = parsed.set_username("");
+    let _ = parsed.set_password(None);
+    parsed.set_query(None);
+    parsed.set_fragment(None);
+    parsed.to_string()
+}

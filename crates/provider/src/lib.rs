@@ -1,8 +1,9 @@
 //! Models behind one trait: a request of canonical messages in, a stream of deltas out, one assembled reply at the end.
 //!
 //! This crate owns the [`Provider`] trait, the event-stream parser ([`sse`]), one pure codec per wire format
-//! ([`codec`]), the assembly of a reply from deltas ([`assemble`]), the HTTP that carries them ([`http`]), and a
-//! scripted fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
+//! ([`codec`]), what must be known of a model ([`profile`]), the assembly of a reply from pieces ([`assemble`]), the
+//! HTTP that carries them ([`http`], over a client from [`client`]), the search for a model where none is configured
+//! ([`discover`]), and a scripted fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
 //!
 //! Blocking and streaming are one path: whoever wants no deltas ignores them and takes the [`Reply`].
 
@@ -12,10 +13,17 @@ use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 pub mod assemble;
+pub mod client;
 pub mod codec;
+pub mod discover;
 pub mod http;
+pub mod profile;
+mod retry_after;
 pub mod scripted;
 pub mod sse;
+
+pub use http::HttpProvider;
+pub use profile::ModelProfile;
 
 /// What a model is asked. Borrowed: a long conversation is not copied to be sent.
 #[derive(Clone, Copy, Debug)]

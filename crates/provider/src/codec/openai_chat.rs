@@ -1,0 +1,43 @@
+//! OpenAI chat completions, as llama.cpp, Ollama, vLLM, LM Studio, OpenRouter and many others speak it.
+//!
+//! This file names the format's fixed points; [`encode`] writes requests, [`decode`] reads payloads. Both follow what
+//! servers do rather than what the reference says: see the recorded exchanges in this crate's tests.
+
+use super::{Codec, Encoded, KeyHeader, Sink, failure};
+use crate::profile::ModelProfile;
+use crate::{ProviderError, Request, sse};
+
+mod decode;
+mod encode;
+
+/// The codec.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenaiChat;
+
+/// What follows the base URL.
+pub const PATH: &str = "/chat/completions";
+
+impl Codec for OpenaiChat {
+    fn encode(&self, request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
+        encode::encode(request, profile)
+    }
+
+    fn key_header(&self) -> KeyHeader {
+        KeyHeader {
+            name: "authorization",
+            prefix: "Bearer ",
+        }
+    }
+
+    fn decode_event(&self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+        decode::event(event, sink)
+    }
+
+    fn decode_body(&self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+        decode::body(body, sink)
+    }
+
+    fn decode_error(&self, status: u16, body: &str) -> ProviderError {
+        failure::of_status(status, body)
+    }
+}
