@@ -4,6 +4,14 @@
 //! ([`files`]), search ([`search`]) and commands ([`bash`]). It says what a call *would* do ([`Tool::inspect`]) and does it
 //! ([`Tool::run`]); whether it may is policy's to say, elsewhere.
 //!
+//! ```
+//! use aish_tools::set::ToolSet;
+//!
+//! let tools = ToolSet::builtin();
+//! assert_eq!(tools.validate("file_read", r#"{"path":"x","limit":"10"}"#).unwrap()["limit"], 10);
+//! assert_eq!(tools.validate("file_read", "{}").unwrap_err(), "Missing required parameter: path");
+//! ```
+//!
 //! Failures are results, `{"error":"message"}`, and never abort a turn: the model decides what to do about them.
 
 use aish_core::action::Action;
@@ -14,10 +22,14 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod arguments;
 pub mod bash;
+mod capture;
 pub mod files;
+mod path;
 pub mod search;
 pub mod set;
+mod work;
 
 /// Where and within which bounds a call runs.
 #[derive(Clone, Debug)]
@@ -73,6 +85,11 @@ pub type Cancel = tokio::sync::watch::Receiver<bool>;
 pub trait Tool: Send + Sync {
     /// Name, description and schema, as offered to a model.
     fn spec(&self) -> &ToolSpec;
+
+    /// The schema calls are checked against, where it asks for less than the one a model is offered.
+    fn validation_schema(&self) -> &Value {
+        &self.spec().input_schema
+    }
 
     /// Where it runs.
     fn source(&self) -> CallSource {
