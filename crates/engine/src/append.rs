@@ -6,9 +6,10 @@
 
 use crate::driver::Driver;
 use crate::{EngineError, now_ms};
-use aish_core::event::Draft;
+use aish_core::event::{Draft, Event};
 use aish_core::session::Session;
 use aish_store::{Durability, StoreError};
+use std::sync::atomic::Ordering;
 
 /// How often an append gives way to others before it gives up.
 const CONFLICTS_MAX: usize = 1_000;
@@ -37,10 +38,7 @@ impl Driver {
                 .await;
             match appended {
                 Ok(events) => {
-                    for event in events {
-                        self.session.accept(event);
-                    }
-                    self.mark_seen();
+                    self.fold(events);
                     return Ok(());
                 }
                 Err(StoreError::Conflict { .. }) => self.catch_up().await?,
@@ -67,11 +65,17 @@ impl Driver {
             return Ok(());
         }
         let id = self.session.id().clone();
-        for event in self.engine.store.load(&id, self.session.last_seq()).await? {
+        let events = self.engine.store.load(&id, self.session.last_seq()).await?;
+        self.fold(events);
+        Ok(())
+    }
+
+    fn fold(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.notices.recorded(&event);
             self.session.accept(event);
         }
-        self.mark_seen();
-        Ok(())
+        self.seen.store(self.session.last_seq(), Ordering::Relaxed);
     }
 
     fn check(&self, drafts: &[Draft]) -> Result<(), EngineError> {
@@ -87,6 +91,7 @@ impl Driver {
             let event = draft
                 .clone()
                 .place(self.session.id(), self.session.last_seq() + 1, time);
+            self.notices.recorded(&event);
             self.session.accept(event);
             self.unsaved.push((time, draft));
         }

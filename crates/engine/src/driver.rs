@@ -2,6 +2,7 @@
 
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
+use aish_core::action::Action;
 use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Command, Draft, TurnStarted};
 use aish_core::id::{CallId, SessionId};
 use aish_core::message::Part;
@@ -11,7 +12,7 @@ use aish_core::turn::{InvalidEvent, Step, StopReason, Turn};
 use aish_store::{Durability, Lease};
 use aish_tools::{Cancel, Progress};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// How long a process that is about to end waits for what cancelled calls left behind.
@@ -57,7 +58,7 @@ pub struct Driver {
     pub(crate) unsaved: Vec<(u64, Draft)>,
     /// Calls that a cancelled turn left behind and that are still being ended.
     pub(crate) leftover: Vec<Running>,
-    notices: Notices,
+    pub(crate) notices: Notices,
 }
 
 impl Driver {
@@ -101,6 +102,11 @@ impl Driver {
     /// True while events could not be written and are kept in memory (SPEC 2.5).
     pub fn is_unsaved(&self) -> bool {
         !self.unsaved.is_empty()
+    }
+
+    /// Who is told what happens from now on, a drive's own notices included.
+    pub fn watch(&mut self, notices: &Notices) {
+        self.notices = notices.clone();
     }
 
     /// Begins a turn: appends `turn_started` and the user's message.
@@ -224,7 +230,10 @@ impl Driver {
         }
         let turn = self.session.turn().map_or(0, Turn::number);
         let grant = match (request.answer, request.scope) {
-            (Answer::Approve, AnswerScope::Session | AnswerScope::Saved) => self.grant_for(&id),
+            (Answer::Approve, AnswerScope::Session | AnswerScope::Saved) => self
+                .action(&id)
+                .filter(|action| action.digest() == digest)
+                .map(|action| Grant::of(&action)),
             (Answer::Approve, AnswerScope::Once) | (Answer::Deny, _) => None,
         };
         let word = match request.answer {
@@ -255,24 +264,14 @@ impl Driver {
         }
     }
 
-    /// What an approval for the session covers, by what the call would do now.
-    fn grant_for(&self, id: &CallId) -> Option<Grant> {
+    /// What a call would do, as it stands now; `None` when it cannot be looked at any more. Whether that is still what was
+    /// judged is for the digest to say.
+    pub fn action(&self, id: &CallId) -> Option<Action> {
         let call = self.session.call_event(id)?;
         let settings = self.engine.settings();
-        let inspected = self
-            .inspect(&call.function.name, &call.function.arguments, &settings)
-            .ok()?;
-        Some(Grant::of(&inspected.action))
-    }
-
-    /// The rule that would save an approval of this call; `None` when the call cannot be looked at any more.
-    pub fn rule_for(&self, id: &CallId) -> Option<aish_core::policy::Rule> {
-        let call = self.session.call_event(id)?;
-        let settings = self.engine.settings();
-        let inspected = self
-            .inspect(&call.function.name, &call.function.arguments, &settings)
-            .ok()?;
-        Some(aish_core::policy::Rule::allowing(&inspected.action))
+        self.inspect(&call.function.name, &call.function.arguments, &settings)
+            .ok()
+            .map(|inspected| inspected.action)
     }
 
     /// Cancels the open turn: every open call is answered and the turn closed, at once. Without an open turn, says how the
@@ -376,10 +375,6 @@ impl Driver {
     /// Waits (bounded) for what cancelled calls left behind and records it. To be called before the process ends.
     pub async fn settle(&mut self) {
         self.settle_leftover(Duration::from_millis(SETTLE_MS)).await;
-    }
-
-    pub(crate) fn mark_seen(&self) {
-        self.seen.store(self.session.last_seq(), Ordering::Relaxed);
     }
 
     /// Tells the front end, and the person behind it, one line.

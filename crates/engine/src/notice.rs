@@ -3,7 +3,7 @@
 //! The queue never blocks and never loses order. Its memory is bounded by what the ledger bounds anyway: adjacent pieces of
 //! text become one, so a front end that is slow gets longer pieces, not more of them.
 
-use aish_core::event::{ResultEnd, Usage};
+use aish_core::event::{Event, ResultEnd, Usage};
 use aish_core::id::CallId;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,6 +73,8 @@ pub enum Notice {
     },
     /// Tokens of one reply.
     Usage(Usage),
+    /// An event is in the ledger; only told to who asked for it, see [`Notices::with_events`].
+    Recorded(Box<Event>),
     /// Something a person should know, one line.
     Status(String),
 }
@@ -85,6 +87,7 @@ pub struct Notices {
 
 #[derive(Default)]
 struct Shared {
+    events: bool,
     queue: Mutex<VecDeque<Notice>>,
     changed: Notify,
 }
@@ -93,6 +96,23 @@ impl Notices {
     /// An empty queue.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty queue that is told every event as well: for a front end that writes the ledger out as it grows.
+    pub fn with_events() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                events: true,
+                ..Shared::default()
+            }),
+        }
+    }
+
+    /// Tells of an event, if that is wanted.
+    pub(crate) fn recorded(&self, event: &Event) {
+        if self.shared.events {
+            self.push(Notice::Recorded(Box::new(event.clone())));
+        }
     }
 
     /// Adds a notice; adjacent text becomes one.
