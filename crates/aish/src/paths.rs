@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The environment variables of the process, or of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,6 +198,32 @@ pub fn make_private_dir(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
+
+/// Locks the directory of a file, which is made if missing, until the answer is dropped: for reading, changing and writing a
+/// private file while others may do the same.
+///
+/// # Errors
+/// The system's, or somebody held the lock for too long.
+pub fn lock_dir_of(path: &Path) -> io::Result<std::fs::File> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    make_private_dir(dir)?;
+    let lock = std::fs::File::open(dir)?;
+    for _ in 0..LOCK_ATTEMPTS_MAX {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::TimedOut,
+        "another aish is writing it and does not finish",
+    ))
+}
+
+/// How often a lock is tried: with the pause between, two seconds.
+const LOCK_ATTEMPTS_MAX: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 //! pass the gate like any other. The list is `trusted.toml` in the data directory, private to its user.
 
 use crate::config::{Layer, Source, read_text};
-use crate::paths::{CONFIG_NAME, write_private};
+use crate::paths::{CONFIG_NAME, lock_dir_of, write_private};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ pub enum Trust {
     /// The user was not asked yet.
     Unknown,
     /// There is no project here, or nothing in it that aish would read.
-    NothingToTrust,
+    Nothing,
 }
 
 /// The answer to one question about a directory.
@@ -117,7 +117,7 @@ impl TrustStore {
         let key = key(dir)?;
         let config = read_config(dir)?;
         if config.is_none() && !dir.join(AGENTS_FILE).is_file() {
-            return refused(Trust::NothingToTrust);
+            return refused(Trust::Nothing);
         }
         match self.read()?.get(&key) {
             None => refused(Trust::Unknown),
@@ -151,6 +151,7 @@ impl TrustStore {
         if config.is_none() && !dir.join(AGENTS_FILE).is_file() {
             return Err(TrustError::Nothing { path: dir.to_owned() });
         }
+        let _lock = self.lock()?;
         let mut list = self.read()?;
         list.insert(key, digest(config.as_deref()));
         self.write(&list)
@@ -162,12 +163,17 @@ impl TrustStore {
     /// The list cannot be read or written; nothing changed then.
     pub fn untrust(&self, dir: &Path) -> Result<bool, TrustError> {
         let key = key(dir).or_else(|error| dir.to_str().map(str::to_owned).ok_or(error))?;
+        let _lock = self.lock()?;
         let mut list = self.read()?;
         let found = list.remove(&key).is_some();
         if found {
             self.write(&list)?;
         }
         Ok(found)
+    }
+
+    fn lock(&self) -> Result<std::fs::File, TrustError> {
+        lock_dir_of(&self.file).map_err(|source| io_error("lock", &self.file, source))
     }
 
     fn read(&self) -> Result<BTreeMap<String, String>, TrustError> {
@@ -295,7 +301,7 @@ mod tests {
         let changed = scene.store.check(&project).unwrap();
         assert_eq!((changed.trust, changed.config), (Trust::Changed, None));
         fs::remove_file(project_config(&project)).unwrap();
-        assert_eq!(scene.trust(), Trust::NothingToTrust);
+        assert_eq!(scene.trust(), Trust::Nothing);
     }
 
     #[test]
@@ -314,7 +320,7 @@ mod tests {
     #[test]
     fn a_configuration_that_comes_later_asks() {
         let scene = Scene::new(None);
-        assert_eq!(scene.trust(), Trust::NothingToTrust);
+        assert_eq!(scene.trust(), Trust::Nothing);
         let error = scene.store.trust(&scene.project()).unwrap_err();
         assert!(error.to_string().starts_with("nothing to trust in "), "{error}");
         fs::write(scene.project().join(AGENTS_FILE), "Be brief.").unwrap();

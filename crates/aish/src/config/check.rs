@@ -2,7 +2,7 @@
 //! set. Everything wrong is collected, in the order of the file; the rest is checked all the same.
 
 use super::error::{Diagnostic, Layer, Origin, Place, Shown, Source};
-use super::settings::{Project, SETTINGS, Secrecy, Setting, find, is_placeholder};
+use super::settings::{Kind, Project, SETTINGS, Secrecy, Setting, find, is_placeholder};
 use super::value::{Value, from_toml, from_variable, nearest, toml_path};
 use crate::paths::Environment;
 use std::ops::Range;
@@ -83,23 +83,21 @@ pub fn check_environment(environment: &Environment) -> Checked {
                 value,
                 origin,
             }),
-            Err(misfit) => checked.diagnostics.push(Diagnostic {
-                origin,
-                message: format!(
-                    "{}; e.g. {variable}={}",
-                    misfit.message,
-                    setting.example.trim_matches('"')
-                ),
-                shown: Shown::Value,
-            }),
+            Err(misfit) => {
+                let example = || format!("e.g. {variable}={}", setting.example.trim_matches('"'));
+                let hint = misfit.hint.unwrap_or_else(example);
+                checked.diagnostics.push(Diagnostic {
+                    origin,
+                    message: format!("{}; {hint}", misfit.message),
+                    shown: Shown::Value,
+                });
+            }
         }
     }
     let declared = SETTINGS.iter().filter_map(|setting| setting.env);
     let known: Vec<&str> = declared.chain(["AISH_HOME", "AISH_CONFIG"]).collect();
-    for name in environment
-        .names()
-        .filter(|name| name.starts_with("AISH_") && !known.contains(name))
-    {
+    let unknown = |name: &&str| name.starts_with("AISH_") && !known.contains(name);
+    for name in environment.names().filter(unknown) {
         // Other programs may use the prefix too: only what looks like a slip is worth a line.
         if let Some(meant) = nearest(name, known.iter().copied()) {
             checked
@@ -168,37 +166,39 @@ impl Walk<'_> {
                 self.table(path, table);
             }
             (None, _) => {
+                let next = |setting: &Setting| setting.segments().nth(path.len());
+                let next = SETTINGS.iter().find(|setting| setting.begins_with(path)).and_then(next);
                 let path = toml_path(path);
-                self.report(
-                    key,
-                    Shown::Key,
-                    format!("{path} is a table; write [{path}] and its settings below"),
-                );
+                let header = match next.filter(|segment| is_placeholder(segment)) {
+                    Some(segment) => format!("{path}.{segment}"),
+                    None => path.clone(),
+                };
+                let message = format!("{path} is a table; write [{header}] and its settings below");
+                self.report(key, Shown::Key, message);
             }
         }
     }
 
     fn setting(&mut self, setting: &'static Setting, path: &[String], key: Range<usize>, value: &Spanned<DeValue<'_>>) {
         let project = self.source.layer == Layer::Project;
-        let shown = match setting.secrecy {
-            Secrecy::Open => Shown::Value,
-            Secrecy::Secret => Shown::Hidden,
+        let shown = match (setting.secrecy, setting.kind, value.get_ref().as_str()) {
+            // Where a variable's name belongs people paste the key, and in front of an `@` they put a password.
+            (Secrecy::Secret, _, _) | (Secrecy::Open, Kind::Variable, _) => Shown::Hidden,
+            (Secrecy::Open, Kind::Url, Some(text)) if text.contains('@') => Shown::Hidden,
+            (Secrecy::Open, _, _) => Shown::Value,
         };
         let read = match from_toml(setting, value.get_ref()) {
             Ok(read) => read,
             Err(misfit) => {
-                let hint = match value.get_ref() {
-                    DeValue::Table(_) if setting.leaf() == "<tool>" => "; quote a name with a dot: ".to_owned(),
-                    _ => "; e.g. ".to_owned(),
+                let example = example(setting, &toml_path(path.last().as_slice()));
+                let hint = match (misfit.hint, value.get_ref()) {
+                    (Some(hint), _) => hint,
+                    (None, DeValue::Table(_)) if setting.leaf() == "<tool>" => {
+                        format!("quote a name with a dot: {example}")
+                    }
+                    (None, _) => format!("e.g. {example}"),
                 };
-                let leaf = setting.leaf().replace("<tool>", "\"alias.tool\"");
-                let example = if is_placeholder(&leaf) { "NAME".to_owned() } else { leaf };
-                let message = format!(
-                    "{}: {}{hint}{example} = {}",
-                    toml_path(path),
-                    misfit.message,
-                    setting.example
-                );
+                let message = format!("{}: {}; {hint}", toml_path(path), misfit.message);
                 return self.report(misfit.span.unwrap_or(value.span()), shown, message);
             }
         };
@@ -216,14 +216,22 @@ impl Walk<'_> {
     }
 }
 
+/// The line a message about a setting gives as an example; `name` is its key as written.
+fn example(setting: &Setting, name: &str) -> String {
+    match setting.leaf() {
+        "<tool>" => format!("\"alias.tool\" = {}", setting.example),
+        _ => format!("{name} = {}", setting.example),
+    }
+}
+
 /// Why a project's file may not set this, to follow "may not"; `{key}` stands for the key.
 fn refusal(setting: &Setting, value: &Value) -> Option<String> {
     match setting.project {
-        Project::MayNot(why) => Some(format!("set {{key}}: {why}; set it in your own file")),
-        Project::MayTighten(to) if *value != Value::Bool(to) => {
+        Project::Refused(why) => Some(format!("set {{key}}: {why}; set it in your own file")),
+        Project::OnlyStricter(to) if *value != Value::Bool(to) => {
             Some(format!("set {{key}} to anything but {to}; set it in your own file"))
         }
-        Project::MaySet | Project::MayTighten(_) => match value {
+        Project::Open | Project::OnlyStricter(_) => match value {
             // An expanded header would carry any variable of the user's to an address of the project's.
             Value::Text(text) if setting.secrecy == Secrecy::Secret && text.contains("${") => {
                 Some("use environment variables in {key}; set it in your own file".to_owned())

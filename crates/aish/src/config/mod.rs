@@ -6,18 +6,26 @@
 //! command line.
 
 pub mod check;
+pub mod edit;
 pub mod error;
+pub mod layers;
+pub mod reference;
 pub mod resolve;
 pub mod resolved;
 pub mod settings;
+pub mod show;
 pub mod value;
 
+pub use edit::{Added, EditError, RuleList, add_rule};
 pub use error::{ConfigError, Diagnostic, Layer, Source};
-pub use resolve::{Layers, Overrides, Resolved, resolve};
+pub use layers::Layers;
+pub use reference::reference;
+pub use resolve::{Overrides, Resolved, resolve};
 pub use resolved::{
     ApprovalConfig, Config, McpConfig, McpServer, McpTransport, MissingKey, ModelConfig, ProviderKind, ResultRole,
     Secret, ShellConfig, ToolsConfig, WireNames,
 };
+pub use show::show;
 
 use crate::paths::{ConfigChoice, Environment, Paths};
 use std::io::{self, Read as _};
@@ -77,3 +85,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,17 +3,16 @@
 
 use super::check::{Assigned, Checked, Named, check_environment, check_file};
 use super::error::{ConfigError, Diagnostic, Layer, Origin, Shown, Source};
+use super::layers::Layers;
 use super::resolved::{
     ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, ProviderKind, ResultRole, Secret,
     ShellConfig, ToolsConfig, WireNames,
 };
-use super::settings::{Kind, find};
-use super::value::{Value, from_toml, nearest, toml_path, toml_text};
+use super::settings::find;
+use super::value::{Value, nearest, toml_path, toml_text};
 use crate::paths::Environment;
 use aish_core::policy::{ApprovalMode, Rule};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use toml::de::DeValue;
 
 /// The temperature of a model of the `openai-chat` format that was given none (SPEC 7.1).
 const OPENAI_CHAT_TEMPERATURE: f64 = 0.2;
@@ -36,15 +35,6 @@ pub struct Resolved {
     pub warnings: Vec<String>,
     /// Who set what.
     pub layers: Layers,
-}
-
-/// Every layer's settings, put on top of each other.
-#[derive(Debug, Default)]
-pub struct Layers {
-    /// Path → what each layer set, the last one on top.
-    pub values: BTreeMap<Vec<String>, Vec<Assigned>>,
-    /// The models and servers somebody named, each once, in order.
-    pub named: Vec<Named>,
 }
 
 /// Puts the layers together. Pure.
@@ -290,51 +280,6 @@ impl Resolver {
 }
 
 impl Layers {
-    /// What is in force at a path, and who set it; rules of all layers are added up.
-    pub fn get(&self, path: &[impl AsRef<str>]) -> Option<Value> {
-        let path: Vec<String> = path.iter().map(|name| name.as_ref().to_owned()).collect();
-        let Some(assigned) = self.values.get(&path) else {
-            return default(&path);
-        };
-        let top = assigned.last()?;
-        if top.setting.kind != Kind::Rules {
-            return Some(top.value.clone());
-        }
-        let mut rules: Vec<String> = Vec::new();
-        for assigned in assigned {
-            if let Value::Texts(texts) = &assigned.value {
-                for text in texts {
-                    if !rules.contains(text) {
-                        rules.push(text.clone());
-                    }
-                }
-            }
-        }
-        Some(Value::Texts(rules))
-    }
-
-    /// Who set what is in force at a path.
-    pub fn origin(&self, path: &[impl AsRef<str>]) -> Option<&Origin> {
-        let path: Vec<String> = path.iter().map(|name| name.as_ref().to_owned()).collect();
-        Some(&self.values.get(&path)?.last()?.origin)
-    }
-
-    fn section<'a>(&'a self, path: &[&'a str]) -> Section<'a> {
-        Section {
-            layers: self,
-            path: path.to_vec(),
-        }
-    }
-
-    /// The map whose keys the user chose, below this path.
-    fn map<T>(&self, path: &[&str], read: impl Fn(Value) -> Option<T>) -> BTreeMap<String, T> {
-        let below = |assigned: &Vec<String>| {
-            let (name, parent) = assigned.split_last()?;
-            (parent == path).then(|| Some((name.clone(), read(self.get(assigned)?)?)))?
-        };
-        self.values.keys().filter_map(below).collect()
-    }
-
     /// A model; `None` when it lacks the provider's name for it.
     fn model(&self, name: &str) -> Option<ModelConfig> {
         let section = self.section(&["models", name]);
@@ -418,63 +363,5 @@ impl Layers {
             required: section.yes("required"),
             trusted: section.yes("trusted"),
         })
-    }
-}
-
-/// The declared default of the setting at a path.
-fn default(path: &[String]) -> Option<Value> {
-    let setting = find(path)?;
-    let value = DeValue::parse(setting.default?).ok()?;
-    from_toml(setting, value.get_ref()).ok()
-}
-
-/// The settings of one table, read by the last segment of their keys. Types and ranges were checked and defaults declared, so
-/// what a reader falls back to is never seen; a test holds every declared default against the resolved one.
-struct Section<'a> {
-    layers: &'a Layers,
-    path: Vec<&'a str>,
-}
-
-impl Section<'_> {
-    fn get(&self, leaf: &str) -> Option<Value> {
-        let mut path = self.path.clone();
-        path.push(leaf);
-        self.layers.get(&path)
-    }
-
-    fn text(&self, leaf: &str) -> Option<String> {
-        match self.get(leaf)? {
-            Value::Text(text) => Some(text),
-            Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Texts(_) => None,
-        }
-    }
-
-    fn yes(&self, leaf: &str) -> bool {
-        self.get(leaf) == Some(Value::Bool(true))
-    }
-
-    fn number<T: TryFrom<i64>>(&self, leaf: &str) -> Option<T> {
-        match self.get(leaf)? {
-            Value::Integer(number) => T::try_from(number).ok(),
-            Value::Text(_) | Value::Bool(_) | Value::Float(_) | Value::Texts(_) => None,
-        }
-    }
-
-    fn count<T: TryFrom<i64> + Default>(&self, leaf: &str) -> T {
-        self.number(leaf).unwrap_or_default()
-    }
-
-    fn float(&self, leaf: &str) -> Option<f64> {
-        match self.get(leaf)? {
-            Value::Float(number) => Some(number),
-            Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::Texts(_) => None,
-        }
-    }
-
-    fn texts(&self, leaf: &str) -> Vec<String> {
-        match self.get(leaf) {
-            Some(Value::Texts(texts)) => texts,
-            Some(Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::Float(_)) | None => Vec::new(),
-        }
     }
 }

@@ -53,11 +53,11 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Project {
     /// Set it.
-    MaySet,
+    Open,
     /// Set it to this value only, the stricter one.
-    MayTighten(bool),
+    OnlyStricter(bool),
     /// Not touch it, because…
-    MayNot(&'static str),
+    Refused(&'static str),
 }
 
 /// Whether a setting's value may be shown.
@@ -78,7 +78,7 @@ impl Setting {
             example,
             default: None,
             env: None,
-            project: Project::MaySet,
+            project: Project::Open,
             secrecy: Secrecy::Open,
         }
     }
@@ -155,8 +155,8 @@ pub fn is_placeholder(segment: &str) -> bool {
 const ROUNDS: Kind = Kind::Integer(1, 1000);
 /// Limits of a number of tokens: more than any model has, small enough to compute with.
 const TOKENS: Kind = Kind::Integer(1, 100_000_000);
-const NO_KEYS: Project = Project::MayNot("it would let the project choose where your keys and conversations go");
-const NO_MODE: Project = Project::MayNot("what runs unasked is yours to decide");
+const NO_KEYS: Project = Project::Refused("it would let the project choose where your keys and conversations go");
+const NO_MODE: Project = Project::Refused("what runs unasked is yours to decide");
 
 /// Every setting there is, in the order of the reference.
 pub const SETTINGS: &[Setting] = &[
@@ -286,7 +286,7 @@ pub const SETTINGS: &[Setting] = &[
     )
     .default("true")
     .env("AISH_APPROVAL_READ_ONLY_INSIDE_TREE")
-    .project(Project::MayTighten(false)),
+    .project(Project::OnlyStricter(false)),
     Setting::new(
         "shell.confirm_cmd",
         Kind::Bool,
@@ -295,7 +295,7 @@ pub const SETTINGS: &[Setting] = &[
     )
     .default("true")
     .env("AISH_SHELL_CONFIRM_CMD")
-    .project(Project::MayTighten(true)),
+    .project(Project::OnlyStricter(true)),
     Setting::new(
         "tools.max_output_size",
         Kind::Integer(1024, 104_857_600),

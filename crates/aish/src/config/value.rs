@@ -57,6 +57,8 @@ pub fn toml_path(path: &[impl AsRef<str>]) -> String {
 pub struct Misfit {
     /// What was expected and what was found instead.
     pub message: String,
+    /// What to do about it, where an example of the setting is not the best advice.
+    pub hint: Option<String>,
     /// Which bytes are to blame, where that is less than the whole value.
     pub span: Option<Range<usize>>,
 }
@@ -65,6 +67,7 @@ impl Misfit {
     fn new(setting: &Setting, found: &str) -> Self {
         Self {
             message: format!("expected {}, found {found}", expectation(setting.kind)),
+            hint: None,
             span: None,
         }
     }
@@ -188,7 +191,7 @@ fn check_text(setting: &Setting, text: &str) -> Result<Value, Misfit> {
     if let Kind::Choice(words) = setting.kind
         && let Some(word) = nearest(text, words.iter().copied())
     {
-        misfit.message += &format!("; did you mean \"{word}\"?");
+        misfit.hint = Some(format!("did you mean \"{word}\"?"));
     }
     Err(misfit)
 }
@@ -218,13 +221,21 @@ fn in_range<T: PartialOrd>(number: T, min: T, max: T) -> Option<T> {
 
 fn texts(setting: &Setting, array: &DeArray<'_>, check: impl Fn(&str) -> Result<(), String>) -> Result<Value, Misfit> {
     let text = |item: &Spanned<DeValue<'_>>| {
-        let blamed = |message| Misfit {
-            message,
+        let found = || Misfit {
+            message: format!("expected text, found {}", describe(setting, item.get_ref())),
+            hint: None,
             span: Some(item.span()),
         };
-        let found = || blamed(format!("expected text, found {}", describe(setting, item.get_ref())));
         let text = item.get_ref().as_str().ok_or_else(found)?;
-        check(text).map_err(blamed)?;
+        check(text).map_err(|message| {
+            // A rule that does not parse comes with advice of its own.
+            let (message, hint) = match message.split_once("; ") {
+                Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
+                None => (message, None),
+            };
+            let span = Some(item.span());
+            Misfit { message, hint, span }
+        })?;
         Ok(text.to_owned())
     };
     let texts: Result<Vec<String>, Misfit> = array.iter().map(text).collect();
