@@ -5,8 +5,9 @@
 //! opened, with the first command: a program that needs no ledger pays nothing.
 //!
 //! What is where: [`open`] the file's permissions and format, [`schema`] its tables, [`write`] appends and leases,
-//! [`read`] loading and listing, [`derived`] the indexes, [`fail`] what a failure means.
+//! [`read`] loading and listing, [`batch`] rows on their way, [`derived`] the indexes, [`fail`] what a failure means.
 
+mod batch;
 mod derived;
 mod fail;
 mod ledger;
@@ -18,11 +19,14 @@ mod write;
 use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
+use batch::Batch;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use ledger::Ledger;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
 /// What the thread does next. It brings its own way to reply.
@@ -88,6 +92,27 @@ impl SqliteStore {
             let _ = reply.send(work(ledger));
         }))?;
         replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
+    }
+
+    /// Decodes the batches that the thread reads, while it reads on.
+    async fn load_decoded(&self, session: &SessionId, after_seq: u64) -> Result<Vec<Event>, StoreError> {
+        // Unbounded: all of it is asked for, and a slow reader must not hold up the thread.
+        let (hand_on, mut batches) = unbounded_channel::<Batch>();
+        let (reply, replied) = oneshot::channel();
+        let wanted = session.clone();
+        self.send(Box::new(move |ledger| {
+            let result = ledger.load(&wanted, after_seq, &mut |batch| match hand_on.send(batch) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            });
+            let _ = reply.send(result);
+        }))?;
+        let mut events = Vec::new();
+        while let Some(batch) = batches.recv().await {
+            batch.decode_into(session, &mut events)?;
+        }
+        replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))?;
+        Ok(events)
     }
 
     fn send(&self, job: Job) -> Result<(), StoreError> {
@@ -159,8 +184,7 @@ impl Store for SqliteStore {
     }
 
     fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
-        let session = session.clone();
-        self.ask(move |ledger| ledger.load(&session, after_seq)).boxed()
+        self.load_decoded(session, after_seq).boxed()
     }
 
     fn load_raw<'a>(

@@ -1,12 +1,14 @@
 //! The open file, as the store's one thread holds it: opened by the first command, closed by a failure that may have
 //! broken it, opened again by the next (SPEC 2.5: the disk may be back).
 
+use super::batch::Batch;
 use super::fail::Failure;
 use super::{derived, open, read, write};
 use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError};
 use aish_core::event::Event;
 use aish_core::id::{ContinuationId, SessionId};
 use rusqlite::Connection;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// One file and the connection to it.
@@ -36,8 +38,15 @@ impl Ledger {
         })
     }
 
-    pub(super) fn load(&mut self, session: &SessionId, after_seq: u64) -> Result<Vec<Event>, StoreError> {
-        self.with("reading", |connection| read::load(connection, session, after_seq))
+    pub(super) fn load(
+        &mut self,
+        session: &SessionId,
+        after_seq: u64,
+        hand_on: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.with("reading", |connection| {
+            read::load(connection, session, after_seq, hand_on)
+        })
     }
 
     pub(super) fn load_raw(
@@ -170,6 +179,10 @@ mod tests {
         ledger.append(append, Durability::Synced)
     }
 
+    fn count(ledger: &mut Ledger) -> usize {
+        ledger.load_raw(&SessionId::new("s"), 0, usize::MAX).unwrap().len()
+    }
+
     /// SPEC 2.5: on a full disk nothing is half-appended, the error says what was tried, and once there is room again
     /// the same ledger goes on.
     #[test]
@@ -188,9 +201,9 @@ mod tests {
         assert!(matches!(error, StoreError::Io { .. }), "{error:?}");
         assert!(error.to_string().starts_with("appending to the ledger "), "{error}");
 
-        assert_eq!(ledger.load(&SessionId::new("s"), 0).unwrap().len(), 2);
+        assert_eq!(count(&mut ledger), 2);
         append(&mut ledger, 2, &big).unwrap();
-        assert_eq!(ledger.load(&SessionId::new("s"), 0).unwrap().len(), 4);
+        assert_eq!(count(&mut ledger), 4);
     }
 
     /// SPEC 11: what must survive a power cut is written under `synchronous=FULL`, the rest is not.

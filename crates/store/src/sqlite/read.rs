@@ -1,16 +1,22 @@
 //! What reads the ledger: events, whole or undecoded, and the list of sessions.
 
+use super::batch::{Batch, Columns, unreadable};
 use super::fail::Failure;
 use super::schema::Place;
 use crate::index::resolve;
 use crate::{ID_PREFIX_CHARS_MIN, RawEvent, SessionFilter, SessionSummary, StoreError};
-use aish_core::event::{Body, EVENT_VERSION, Event};
 use aish_core::id::SessionId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+use std::ops::ControlFlow;
 
 const SELECT_EVENTS: &str = "SELECT place, turn, time, version, kind, content, data FROM events
     WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3";
+
+/// Events handed on at once: enough that handing on costs nothing, few enough that the first is decoded soon.
+const BATCH_EVENTS_MAX: usize = 512;
+/// A batch is handed on once it has this much text, however few events that is.
+const BATCH_TEXT_BYTES: usize = 1 << 20;
 
 /// `LIMIT` without a limit.
 const UNLIMITED: i64 = -1;
@@ -32,20 +38,31 @@ pub(super) fn last_seq(connection: &Connection, number: i64) -> rusqlite::Result
         })
 }
 
-/// The events after `after_seq`, decoded straight from the rows: a long session is loaded before its first prompt.
-pub(super) fn load(connection: &Connection, session: &SessionId, after_seq: u64) -> Result<Vec<Event>, Failure> {
+/// Hands on the events after `after_seq`, batch by batch, until there are no more or `hand_on` says that nobody waits.
+pub(super) fn load(
+    connection: &Connection,
+    session: &SessionId,
+    after_seq: u64,
+    hand_on: &mut dyn FnMut(Batch) -> ControlFlow<()>,
+) -> Result<(), Failure> {
     let Some(number) = session_number(connection, session)? else {
-        return Ok(Vec::new());
+        return Ok(());
     };
-    let awaited = last_seq(connection, number)?.saturating_sub(after_seq);
-    let mut events = Vec::with_capacity(usize::try_from(awaited).unwrap_or_default());
     let mut statement = connection.prepare_cached(SELECT_EVENTS)?;
     let bounds = params![Place::new(number, after_seq).0, Place::last_of(number).0, UNLIMITED];
     let mut rows = statement.query(bounds)?;
+    let mut batch = Batch::default();
     while let Some(row) = rows.next()? {
-        events.push(decode(session, row)?);
+        batch.push(columns(row, session)?);
+        let is_full = batch.len() >= BATCH_EVENTS_MAX || batch.text_bytes() >= BATCH_TEXT_BYTES;
+        if is_full && hand_on(std::mem::take(&mut batch)).is_break() {
+            return Ok(());
+        }
     }
-    Ok(events)
+    if !batch.is_empty() {
+        let _ = hand_on(batch);
+    }
+    Ok(())
 }
 
 /// The events after `after_seq`, at most `limit`, as written.
@@ -67,77 +84,29 @@ pub(super) fn load_raw(
     ])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        let columns = Columns::of(row, session)?;
-        events.push(RawEvent {
-            seq: columns.seq,
-            turn: columns.turn,
-            time: columns.time,
-            version: columns.version,
-            kind: columns.kind.to_owned(),
-            content: columns.content.to_owned(),
-            data: columns.data.to_owned(),
-        });
+        events.push(columns(row, session)?.to_raw());
     }
     Ok(events)
 }
 
-/// One row of `events`, borrowed.
-struct Columns<'a> {
-    seq: u64,
-    turn: u64,
-    time: u64,
-    version: u32,
-    kind: &'a str,
-    content: &'a str,
-    data: &'a str,
-}
-
-impl<'a> Columns<'a> {
-    fn of(row: &'a Row<'_>, session: &SessionId) -> Result<Self, Failure> {
-        let seq = Place(row.get(0)?).seq();
-        let text = |column: usize| match row.get_ref(column)? {
-            ValueRef::Null => Ok("null"),
-            value @ (ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_)) => value
-                .as_str()
-                .map_err(|error| Failure::Store(unreadable(session, seq, "no text", &error))),
-        };
-        Ok(Self {
-            seq,
-            turn: row.get(1)?,
-            time: row.get(2)?,
-            version: row.get(3)?,
-            kind: text(4)?,
-            content: text(5)?,
-            data: text(6)?,
-        })
-    }
-}
-
-fn decode(session: &SessionId, row: &Row<'_>) -> Result<Event, Failure> {
-    let columns = Columns::of(row, session)?;
-    let body = Body::decode(columns.kind, columns.data).map_err(|error| {
-        let what = if columns.version > EVENT_VERSION {
-            format!("written by a newer aish, kind {}", columns.kind)
-        } else {
-            format!("kind {}", columns.kind)
-        };
-        Failure::Store(unreadable(session, columns.seq, &what, &error))
-    })?;
-    Ok(Event {
-        session: session.clone(),
-        seq: columns.seq,
-        turn: columns.turn,
-        time: columns.time,
-        version: columns.version,
-        content: columns.content.to_owned(),
-        body,
+/// A row of [`SELECT_EVENTS`].
+fn columns<'a>(row: &'a Row<'_>, session: &SessionId) -> Result<Columns<'a>, Failure> {
+    let seq = Place(row.get(0)?).seq();
+    let text = |column: usize| match row.get_ref(column)? {
+        ValueRef::Null => Ok("null"),
+        value @ (ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_)) => value
+            .as_str()
+            .map_err(|error| Failure::Store(unreadable(session, seq, "no text", &error))),
+    };
+    Ok(Columns {
+        seq,
+        turn: row.get(1)?,
+        time: row.get(2)?,
+        version: row.get(3)?,
+        kind: text(4)?,
+        content: text(5)?,
+        data: text(6)?,
     })
-}
-
-fn unreadable(session: &SessionId, seq: u64, what: &str, error: &dyn std::fmt::Display) -> StoreError {
-    StoreError::Format(format!(
-        "event {seq} of session {session} ({what}) cannot be read: {error}. `aish sessions export` still writes it as it is"
-    ))
 }
 
 /// The sessions, the most recently used first.
