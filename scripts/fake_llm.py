@@ -53,13 +53,15 @@ def ending(finish):
 
 
 def text_events(chunks):
-    return [event({"role": "assistant", "content": None})] + [event({"content": f"w{i} "}) for i in range(chunks)] + ending("stop")
+    words = [event({"content": f"w{i} "}) for i in range(chunks)]
+    return [event({"role": "assistant", "content": None})] + words + ending("stop")
 
 
 def call_events(number):
-    call = {"index": 0, "id": f"call_{number}", "type": "function", "function": {"name": "glob", "arguments": ""}}
-    pieces = [{**call}, {"index": 0, "function": {"arguments": '{"pattern"'}}, {"index": 0, "function": {"arguments": ':"*.none"}'}}]
-    return [event({"role": "assistant", "content": None})] + [event({"tool_calls": [piece]}) for piece in pieces] + ending("tool_calls")
+    pieces = [{"id": f"call_{number}", "type": "function", "function": {"name": "glob", "arguments": ""}}]
+    pieces += [{"function": {"arguments": text}} for text in ('{"pattern"', ':"*.none"}')]
+    calls = [event({"tool_calls": [{"index": 0, **piece}]}) for piece in pieces]
+    return [event({"role": "assistant", "content": None})] + calls + ending("tool_calls")
 
 
 class Renderer:

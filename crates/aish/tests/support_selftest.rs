@@ -389,7 +389,8 @@ fn real_model_calls_a_tool_when_asked_to() {
     };
     let parameters = json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]});
     let function = json!({"name": "glob", "description": "find files", "parameters": parameters});
-    let body = json!({"model": "any", "temperature": 0, "max_tokens": 100, "messages": [{"role": "user", "content": "List files. Use the tool."}],
+    let question = json!({"role": "user", "content": "List files. Use the tool."});
+    let body = json!({"model": "any", "temperature": 0, "max_tokens": 100, "messages": [question],
         "tools": [{"type": "function", "function": function}]});
     let mut command = curl(&format!("{url}/chat/completions"));
     command.args(["-H", "content-type: application/json", "-d", &body.to_string()]);

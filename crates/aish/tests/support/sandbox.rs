@@ -54,7 +54,13 @@ impl Sandbox {
     /// With a model named `fake` behind that URL.
     pub fn with_base_url(base_url: &str) -> Self {
         Self::new().config(&format!(
-            "default_model = \"fake\"\n\n[models.fake]\nprovider = \"openai-chat\"\nbase_url = \"{base_url}\"\nmodel = \"fake\"\n"
+            r#"default_model = "fake"
+
+[models.fake]
+provider = "openai-chat"
+base_url = "{base_url}"
+model = "fake"
+"#
         ))
     }
 

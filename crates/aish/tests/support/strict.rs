@@ -12,7 +12,8 @@ pub enum Strictness {
     Lenient,
     /// The rules of the chat-completions API: calls and results match, no empty `tools`, valid arguments and names.
     Api,
-    /// Also the rules of strict chat templates: user and assistant alternate, a user comes first and after a closed turn.
+    /// Also the rules of strict chat templates: user and assistant alternate, a user comes first and an assistant never
+    /// last.
     Template,
 }
 

@@ -25,7 +25,10 @@ fn says(text: &str) -> Value {
 }
 
 fn calls(calls: &[(&str, &str)]) -> Value {
-    let call = |(id, arguments): &(&str, &str)| json!({"id": id, "type": "function", "function": {"name": "glob", "arguments": arguments}});
+    let call = |(id, arguments): &(&str, &str)| {
+        let function = json!({"name": "glob", "arguments": arguments});
+        json!({"id": id, "type": "function", "function": function})
+    };
     json!({"role": "assistant", "content": null, "tool_calls": calls.iter().map(call).collect::<Vec<_>>()})
 }
 

@@ -13,7 +13,7 @@ const UPDATE_VARIABLE: &str = "UPDATE_DOCS";
 
 /// Every requirement, with a few words of what it is about.
 #[rustfmt::skip]
-const REQUIREMENTS: [(&str, &str); 81] = [
+const REQUIREMENTS: [(&str, &str); 82] = [
     ("2.1", "provider-neutral canonical events"), ("2.2", "tool calls kept as received"),
     ("2.3", "tool results kept whole"), ("2.4", "event kinds; old ledgers fold"),
     ("2.5", "memory leads; acknowledged means committed"), ("2.6", "orphans repaired, in doubt shown"),
@@ -26,7 +26,7 @@ const REQUIREMENTS: [(&str, &str); 81] = [
     ("3.5b", "others' events land in between"), ("3.6", "limits per turn, then summing up"),
     ("3.7", "every way out closes all"), ("3.8", "malformed and mismatched arguments answered"),
     ("3.9", "unknown tools at a terminal"),
-    ("4.1", "no match is still success"), ("4.2", "tool errors name the thing"),
+    ("4", "names and shapes of tools"), ("4.1", "no match is still success"), ("4.2", "tool errors name the thing"),
     ("4.3", "captured and shown output bounded"), ("4.4", "bash: groups, timeouts, background jobs"),
     ("4.5", "other tool names when served"), ("4.6", "real files; speed of search"),
     ("5.1", "allow, ask or deny, why"), ("5.2", "modes ask, auto and full"),
