@@ -43,6 +43,13 @@ impl Environment {
         (!value.is_empty()).then_some(Path::new(value))
     }
 
+    /// The same without one variable.
+    pub fn without(&self, name: &str) -> Self {
+        let mut less = self.clone();
+        less.0.remove(OsStr::new(name));
+        less
+    }
+
     /// The names of all variables that are UTF-8, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().filter_map(|name| name.to_str())

@@ -80,11 +80,13 @@ pub enum TrustError {
 /// The project around a directory: the nearest one upwards with `.aish/` or `AGENTS.md`. The search ends at the root of a git
 /// repository and at `home`, both included, so that a file further up cannot speak for it.
 pub fn project_dir(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    // The working directory comes without links; the home may have some.
+    let real_home = home.and_then(|home| home.canonicalize().ok());
     for dir in cwd.ancestors() {
         if dir.join(PROJECT_DIR).is_dir() || dir.join(AGENTS_FILE).is_file() {
             return Some(dir.to_owned());
         }
-        if dir.join(".git").exists() || Some(dir) == home {
+        if dir.join(".git").exists() || Some(dir) == home || Some(dir) == real_home.as_deref() {
             return None;
         }
     }
@@ -225,7 +227,7 @@ fn read_config(dir: &Path) -> Result<Option<String>, TrustError> {
     let path = project_config(dir);
     match read_text(&path) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(source) => Err(io_error("read", &path, source)),
     }
 }
@@ -347,6 +349,17 @@ mod tests {
         assert_eq!(scene.store.is_trusted(&link).unwrap(), Trust::Unknown);
     }
 
+    /// SPEC 12: a directory nobody trusted cannot hold the program up with a pipe in place of a file.
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let scene = Scene::new(None);
+        let pipe = project_config(&scene.project());
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        let error = scene.store.check(&scene.project()).unwrap_err().to_string();
+        assert!(error.ends_with("it is not a regular file"), "{error}");
+    }
+
     /// SPEC 10.4: a list that cannot be understood is said to be so, and trusts nothing.
     #[test]
     fn a_damaged_list_is_an_error() {
@@ -386,6 +399,14 @@ mod tests {
         assert_eq!(find(), None, "above the repository");
         fs::create_dir(home.join("repo/.aish")).unwrap();
         assert_eq!(find(), Some(home.join("repo")));
+        let linked = root.path().join("linked-home");
+        std::os::unix::fs::symlink(&home, &linked).unwrap();
+        fs::remove_file(home.join(AGENTS_FILE)).unwrap();
+        assert_eq!(
+            project_dir(&home, Some(&linked)),
+            None,
+            "above the home by another name"
+        );
         fs::write(home.join("repo/src/AGENTS.md"), "").unwrap();
         assert_eq!(find(), Some(home.join("repo/src")));
     }

@@ -29,6 +29,7 @@ pub use show::show;
 
 use crate::paths::{ConfigChoice, Environment, Paths};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Bytes a configuration file may have; the largest sensible one is a hundredth of it.
@@ -45,7 +46,12 @@ pub fn load(
     environment: &Environment,
     overrides: &Overrides,
 ) -> Result<Resolved, ConfigError> {
-    let text = match (read_text(&paths.config_file), paths.config_choice) {
+    let read = match paths.config_choice {
+        ConfigChoice::Usual => read_text(&paths.config_file),
+        // `--config <(…)` is a pipe, and meant so.
+        ConfigChoice::Flag | ConfigChoice::Variable => std::fs::File::open(&paths.config_file).and_then(read_bounded),
+    };
+    let text = match (read, paths.config_choice) {
         (Ok(text), _) => Some(text),
         // Without a file of their own people get the defaults; a file they asked for by name must be there.
         (Err(error), ConfigChoice::Usual) if error.kind() == io::ErrorKind::NotFound => None,
@@ -70,15 +76,23 @@ pub fn load(
     resolve(user, project, environment, overrides)
 }
 
-/// Reads a configuration file: UTF-8, of a sensible size.
+/// Reads a text file that somebody else may have put there: a regular file of a sensible size in UTF-8. Anything else, such as a
+/// pipe nobody writes to, is refused without waiting for it.
 ///
 /// # Errors
 /// The system's, or it is not such a file.
 pub fn read_text(path: &Path) -> io::Result<String> {
+    let no_wait = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::File::options().read(true).custom_flags(no_wait).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    read_bounded(file)
+}
+
+fn read_bounded(file: std::fs::File) -> io::Result<String> {
     let mut text = String::new();
-    std::fs::File::open(path)?
-        .take(CONFIG_BYTES_MAX + 1)
-        .read_to_string(&mut text)?;
+    file.take(CONFIG_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > CONFIG_BYTES_MAX {
         let message = format!("it is larger than {CONFIG_BYTES_MAX} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));

@@ -108,11 +108,11 @@ impl Resolver {
         }
         for named in checked.named {
             let known = self.layers.named.iter().any(|other| other.path == named.path);
-            let server = named.path.first().is_some_and(|first| first == "mcp");
-            if known && server && layer == Some(Layer::Project) {
-                // The user's token must not follow an address the project puts in place of theirs.
+            if known && layer == Some(Layer::Project) {
+                // The user's key must not follow an address the project puts in place of theirs, be it only another
+                // provider's own.
                 let message = format!(
-                    "[{}] is a server of your own file; choose another alias",
+                    "[{}] stands in your own file; choose another name",
                     toml_path(&named.path)
                 );
                 self.report(&named.origin, message);

@@ -93,8 +93,8 @@ impl ModelConfig {
             return Ok(None);
         };
         match environment.text(variable) {
-            Some(key) => Ok(Some(Secret::new(key.trim()))),
-            None => Err(MissingKey {
+            Some(key) if !key.trim().is_empty() => Ok(Some(Secret::new(key.trim()))),
+            Some(_) | None => Err(MissingKey {
                 model: self.name.clone(),
                 variable: variable.clone(),
             }),
@@ -319,10 +319,10 @@ mod tests {
     /// SPEC 10.1, 10.4: an unset key variable is an error at use that names the variable and what to do.
     #[test]
     fn a_missing_key_names_its_variable() {
-        let environment = Environment::from_pairs([("CLOUD_KEY", " sk-1\n"), ("EMPTY", "")]);
+        let environment = Environment::from_pairs([("CLOUD_KEY", " sk-1\n"), ("EMPTY", ""), ("BLANK", " \n")]);
         let key = model(Some("CLOUD_KEY")).key(&environment).unwrap();
         assert_eq!(key.unwrap().expose(), "sk-1");
-        for unset in ["EMPTY", "NOT_THERE"] {
+        for unset in ["EMPTY", "BLANK", "NOT_THERE"] {
             let error = model(Some(unset)).key(&environment).unwrap_err();
             assert_eq!(
                 error.to_string(),

@@ -28,8 +28,10 @@ pub struct Setting {
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// Any text that is not empty.
+    /// One line of text that is not empty.
     Text,
+    /// Any text at all.
+    AnyText,
     /// An `http` or `https` address without a user or password in it.
     Url,
     /// The name of an environment variable, never the secret it holds.
@@ -362,7 +364,7 @@ pub const SETTINGS: &[Setting] = &[
     .secret(),
     Setting::new(
         "mcp.servers.<alias>.env.<variable>",
-        Kind::Text,
+        Kind::AnyText,
         r#""/srv/notes""#,
         "A variable of the child's environment, which is otherwise minimal. `${VAR}` works as in `headers`.",
     )

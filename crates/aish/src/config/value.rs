@@ -80,7 +80,7 @@ impl Misfit {
 pub fn from_toml(setting: &Setting, value: &DeValue<'_>) -> Result<Value, Misfit> {
     let misfit = || Misfit::new(setting, &describe(setting, value));
     match setting.kind {
-        Kind::Text | Kind::Url | Kind::Variable | Kind::Choice(_) => {
+        Kind::Text | Kind::AnyText | Kind::Url | Kind::Variable | Kind::Choice(_) => {
             let text = value.as_str().ok_or_else(misfit)?;
             check_text(setting, text)
         }
@@ -115,7 +115,7 @@ pub fn from_toml(setting: &Setting, value: &DeValue<'_>) -> Result<Value, Misfit
 pub fn from_variable(setting: &Setting, text: &str) -> Result<Value, Misfit> {
     let misfit = || Misfit::new(setting, &format!("\"{text}\""));
     match setting.kind {
-        Kind::Text | Kind::Url | Kind::Variable | Kind::Choice(_) => check_text(setting, text),
+        Kind::Text | Kind::AnyText | Kind::Url | Kind::Variable | Kind::Choice(_) => check_text(setting, text),
         Kind::Bool => match text {
             "true" | "1" => Ok(Value::Bool(true)),
             "false" | "0" => Ok(Value::Bool(false)),
@@ -136,7 +136,8 @@ pub fn from_variable(setting: &Setting, text: &str) -> Result<Value, Misfit> {
 /// What a kind of value looks like, to follow "expected".
 pub fn expectation(kind: Kind) -> String {
     match kind {
-        Kind::Text => "text that is not empty".to_owned(),
+        Kind::Text => "one line of text that is not empty".to_owned(),
+        Kind::AnyText => "text".to_owned(),
         Kind::Url => "an http or https address without a user or password in it".to_owned(),
         Kind::Variable => "the name of an environment variable, not the secret it holds".to_owned(),
         Kind::Choice(words) => {
@@ -175,14 +176,16 @@ fn check_text(setting: &Setting, text: &str) -> Result<Value, Misfit> {
         }
         Kind::Variable => is_variable(text),
         Kind::Choice(words) => words.contains(&text),
-        Kind::Text => setting.secrecy == Secrecy::Secret || !text.trim().is_empty(),
+        Kind::Text => !text.trim().is_empty() && !text.contains(char::is_control),
+        Kind::AnyText => true,
         Kind::Bool | Kind::Integer(..) | Kind::Float(..) | Kind::Texts | Kind::Rules => false,
     };
     if fits {
         return Ok(Value::Text(text.to_owned()));
     }
     // Somebody who takes `key_env` for the key must not find it in an error.
-    let found = if setting.kind == Kind::Variable {
+    let hidden = setting.kind == Kind::Variable || setting.secrecy == Secrecy::Secret;
+    let found = if hidden {
         "something else".to_owned()
     } else {
         toml_text(text)
@@ -365,7 +368,7 @@ mod tests {
     fn values_are_written_as_they_are_read() {
         for text in [r#""a\"b\n\u007f""#, "true", "7", "0.2", "1.0", r#"["a", "b"]"#] {
             let key = match text.chars().next() {
-                Some('"') => "models.x.model",
+                Some('"') => "mcp.servers.x.env.A",
                 Some('t') => "tools.parallel",
                 Some('7') => "max_tool_turns",
                 Some('[') => "models.x.fallback",

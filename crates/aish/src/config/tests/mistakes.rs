@@ -273,3 +273,33 @@ fn a_named_file_must_exist() {
     std::fs::write(home.path().join("config.toml"), b"a = '\xff'").unwrap();
     assert!(load_with(None).is_err());
 }
+
+/// SPEC 10.4: no text makes the reading of it fail in any other way than with a message: the documented example with each
+/// byte left out, doubled or replaced, and cut after each byte.
+#[test]
+fn no_text_is_too_broken_for_a_message() {
+    let text = reference();
+    let text = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    for at in (0..text.len()).filter(|at| text.is_char_boundary(*at) && text.is_char_boundary(at + 1)) {
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        let it = &text[at..=at];
+        let broken = [
+            before.to_owned(),
+            format!("{before}{after}"),
+            format!("{before}{it}{it}{after}"),
+            format!("{before}\u{1b}{after}"),
+            format!("{before}ß{after}"),
+            format!("{before}\"{after}"),
+            format!("{before}\n{after}"),
+        ];
+        for text in broken {
+            if let Err(error) = user(&text) {
+                let error = error.to_string();
+                assert!(
+                    error.starts_with("config.toml:") && !error.contains('\u{1b}'),
+                    "{text}\n{error}"
+                );
+            }
+        }
+    }
+}
