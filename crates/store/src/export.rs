@@ -14,7 +14,7 @@ const FENCE_CHARS_MIN: usize = 3;
 /// One event as one line, without its newline:
 /// `{"session","seq","turn","time","version","kind","content","data"}`. The data is the text of the ledger, unchanged;
 /// data that is no JSON (a damaged ledger) becomes a JSON string of itself, so that every line can be read.
-pub fn json_line(session: &SessionId, event: &RawEvent) -> String {
+pub fn jsonl_line(session: &SessionId, event: &RawEvent) -> String {
     let data = one_line_json(&event.data);
     format!(
         r#"{{"session":{},"seq":{},"turn":{},"time":{},"version":{},"kind":{},"content":{},"data":{data}}}"#,
@@ -51,10 +51,15 @@ pub fn markdown_head(session: &SessionId, title: &str) -> String {
     format!("# {}\n\nSession `{session}`\n", escape_inline(first_line))
 }
 
+/// Events as Markdown, one section each; see [`markdown_head`] for what goes before the first.
+pub fn markdown(events: &[RawEvent]) -> String {
+    events.iter().map(markdown_section).collect()
+}
+
 /// One event as a section of Markdown, with an empty line before it; empty for an event that is no part of the
 /// conversation and no command. What the user and the model said is Markdown already and stays as it is, but for its
 /// headings, which move below ours; all other text is fenced so that nothing in it can end its fence.
-pub fn markdown(event: &RawEvent) -> String {
+fn markdown_section(event: &RawEvent) -> String {
     let Ok(body) = Body::decode(&event.kind, &event.data) else {
         return section("Unreadable event", &fenced(&event.data, "json"));
     };

@@ -6,7 +6,7 @@ use aish_core::id::SessionId;
 use aish_core::session::Session;
 use aish_core::turn::{StopReason, Turn};
 use aish_store::RawEvent;
-use aish_store::export::{json_line, markdown, markdown_head};
+use aish_store::export::{jsonl_line, markdown, markdown_head};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
@@ -97,7 +97,7 @@ fn json_lines_round_trip() {
     let session = SessionId::new("s\"1");
     let data = r#"{ "b" : 1.0, "a":"\u00e9\n" , "n":12345678901234567890123}"#;
     let event = raw("hologram", "two\nlines \u{1b}[0m \"quoted\"", data);
-    let line = json_line(&session, &event);
+    let line = jsonl_line(&session, &event);
     assert!(!line.contains(['\n', '\u{1b}']), "{line}");
     assert!(line.ends_with(&format!(r#""data":{data}}}"#)), "{line}");
     assert_eq!(parse(&line), (session, event));
@@ -108,7 +108,7 @@ fn json_lines_round_trip() {
 fn json_lines_are_the_events() {
     for line in V1.lines() {
         let (session, raw) = parse(line);
-        assert_eq!(json_line(&session, &raw), line);
+        assert_eq!(jsonl_line(&session, &raw), line);
     }
 }
 
@@ -122,7 +122,7 @@ fn broken_data_is_a_string() {
         ("1} , \"kind\":\"x\"", r#""1} , \"kind\":\"x\"""#),
         ("", r#""""#),
     ] {
-        let line = json_line(&session, &raw("note", "", data));
+        let line = jsonl_line(&session, &raw("note", "", data));
         assert!(line.ends_with(&format!(r#""data":{expect}}}"#)), "{line}");
         serde_json::from_str::<Value>(&line).unwrap();
     }
@@ -133,9 +133,8 @@ fn broken_data_is_a_string() {
 fn markdown_is_the_conversation() {
     let session = SessionId::new("s-1");
     let mut text = markdown_head(&session, "what is *here*?\nmore");
-    for line in V1.lines() {
-        text.push_str(&markdown(&parse(line).1));
-    }
+    let events: Vec<RawEvent> = V1.lines().map(|line| parse(line).1).collect();
+    text.push_str(&markdown(&events));
     let expect = include_str!("ledgers/v1.md");
     assert_eq!(text, expect);
 }
@@ -145,14 +144,14 @@ fn markdown_is_the_conversation() {
 fn markdown_is_fenced_safely() {
     let escape = "a\n```\n## User\n````\nb";
     let data = serde_json::json!({"tool_call_id": "c", "name": "a`b", "output": escape, "success": false});
-    let section = markdown(&raw("tool_result", "<b>1</b>", &data.to_string()));
+    let section = markdown(&[raw("tool_result", "<b>1</b>", &data.to_string())]);
     assert_eq!(
         section,
         format!("\n## Failed of ``a`b``\n\n\\<b\\>1\\</b\\>\n\n`````\n{escape}\n`````\n")
     );
 
     let said = "# Title\n  ## User\ntext\n---\n```sh\n# comment\n";
-    let section = markdown(&raw("user", said, "null"));
+    let section = markdown(&[raw("user", said, "null")]);
     assert_eq!(
         section,
         "\n## User\n\n### Title\n#### User\ntext\n\\---\n```sh\n# comment\n```\n"
