@@ -30,6 +30,7 @@ const EMPTY_NAMES: [&str; 6] = ["common", "util", "utils", "helper", "helpers", 
 pub struct File {
     /// Relative to the repository's root, with `/`.
     pub path: String,
+    /// All of it.
     pub text: String,
 }
 
@@ -64,6 +65,7 @@ impl File {
     }
 }
 
+/// The repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
