@@ -8,8 +8,21 @@ use crate::event::{Assistant, Body, Event, ReplyStop, ToolCall, ToolResult};
 use crate::id::{CallId, ReplyId};
 use crate::limits::Limits;
 use crate::message::{Message, MessageCall, Part};
-use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
+
+mod cut;
+
+pub use cut::cut_result;
+
+/// What stands for a user's message of nothing at all.
+const NO_TEXT: &str = "(no text)";
+
+/// What stands before a conversation whose beginning is not in the context.
+const BEGINNING_LOST: &str = "(the conversation began before this point)";
+
+/// What the model is told of a call that no result was ever recorded for.
+const NO_RESULT: &str = "interrupted: the end of this call is not known";
 
 /// What a model is sent of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,117 +46,195 @@ pub fn context(events: &[Event]) -> &[Event] {
 pub fn project(events: &[Event]) -> Projection {
     let events = context(events);
     let mut projector = Projector::new(events);
-    for event in events {
-        projector.event(event);
+    for (at, event) in events.iter().enumerate() {
+        projector.event(at, event);
     }
-    projector.flush_steering(u64::MAX);
-    projector.out
+    projector.finish()
 }
 
 struct Projector<'a> {
     out: Projection,
-    /// The calls of each reply, in call order; replies of imported logs have no id and group by neighbourhood.
-    calls: HashMap<&'a ReplyId, Vec<&'a ToolCall>>,
-    /// The first result of each call: the one that counts.
-    results: HashMap<&'a CallId, (&'a ToolResult, usize)>,
+    index: Index<'a>,
+    /// Calls no reply claims (an imported log, a reply that is lost), until the group they make up is over.
+    loose_calls: Vec<Place<'a, ToolCall>>,
     /// Messages typed while a turn ran, until a reply has seen them.
     steering: Vec<(u64, Message)>,
+    /// The last turn whose question was seen: another message within it is steering.
+    asked_turn: u64,
+    /// Ids sent so far: two calls of one request never share one, whatever an imported log says.
+    sent_ids: HashSet<CallId>,
+}
+
+/// An event's data and where it stands.
+struct Place<'a, T> {
+    at: usize,
     turn: u64,
-    turn_asked: bool,
+    data: &'a T,
+}
+
+/// What a projection has to look ahead for.
+#[derive(Default)]
+struct Index<'a> {
+    /// Where each reply stands.
+    replies: HashMap<(u64, &'a ReplyId), usize>,
+    /// The calls of each reply, in call order.
+    calls: HashMap<(u64, &'a ReplyId), Vec<Place<'a, ToolCall>>>,
+    /// The results of each call, in the order they came.
+    results: HashMap<(u64, &'a CallId), Vec<Place<'a, ToolResult>>>,
+    /// How much of a result a model sees, by turn.
+    chars_max: HashMap<u64, usize>,
+}
+
+impl<'a> Index<'a> {
+    fn new(events: &'a [Event]) -> Self {
+        let mut index = Self::default();
+        for (at, event) in events.iter().enumerate() {
+            let turn = event.turn;
+            if let Body::TurnStarted(started) = &event.body {
+                index.chars_max.insert(turn, started.limits.max_result_chars);
+            } else if let Body::Assistant(data) = &event.body {
+                index.replies.entry((turn, &data.reply_id)).or_insert(at);
+            } else if let Body::ToolCall(data) = &event.body {
+                if let Some(reply) = data
+                    .reply_id
+                    .as_ref()
+                    .filter(|id| index.replies.contains_key(&(turn, *id)))
+                {
+                    let calls = index.calls.entry((turn, reply)).or_default();
+                    calls.push(Place { at, turn, data });
+                }
+            } else if let Body::ToolResult(data) = &event.body {
+                let results = index.results.entry((turn, &data.tool_call_id)).or_default();
+                results.push(Place { at, turn, data });
+            }
+        }
+        index
+    }
+
+    /// Whether a reply that stands before it claims this call.
+    fn is_claimed(&self, turn: u64, at: usize, call: &'a ToolCall) -> bool {
+        let reply = call.reply_id.as_ref().and_then(|id| self.replies.get(&(turn, id)));
+        reply.is_some_and(|reply_at| *reply_at < at)
+    }
+
+    /// The result that counts for a call: the first after it (SPEC 3.5a).
+    fn result(&self, call: &Place<'a, ToolCall>) -> Option<&'a ToolResult> {
+        let results = self.results.get(&(call.turn, &call.data.id))?;
+        let after = results.iter().find(|result| result.at > call.at)?;
+        Some(after.data)
+    }
+
+    fn result_chars_max(&self, turn: u64) -> usize {
+        let known = self.chars_max.get(&turn).copied();
+        known.unwrap_or_else(|| Limits::default().max_result_chars)
+    }
 }
 
 impl<'a> Projector<'a> {
     fn new(events: &'a [Event]) -> Self {
-        let mut calls: HashMap<&ReplyId, Vec<&ToolCall>> = HashMap::new();
-        let mut results = HashMap::new();
-        let mut chars_max = Limits::default().max_result_chars;
-        for event in events {
-            if let Body::TurnStarted(started) = &event.body {
-                chars_max = started.limits.max_result_chars;
-            }
-            if let Some(call) = event.tool_call()
-                && let Some(reply) = &call.reply_id
-            {
-                calls.entry(reply).or_default().push(call);
-            }
-            if let Some(result) = event.tool_result() {
-                results.entry(&result.tool_call_id).or_insert((result, chars_max));
-            }
-        }
         Self {
             out: Projection::default(),
-            calls,
-            results,
+            index: Index::new(events),
+            loose_calls: Vec::new(),
             steering: Vec::new(),
-            turn: 0,
-            turn_asked: false,
+            asked_turn: 0,
+            sent_ids: HashSet::new(),
         }
     }
 
-    fn event(&mut self, event: &'a Event) {
+    fn event(&mut self, at: usize, event: &'a Event) {
         if let Body::System(_) = &event.body {
             self.out.system.push(event.content.clone());
         } else if let Body::User(data) = &event.body {
+            self.flush_loose_calls();
             self.user(event, &data.parts);
         } else if let Body::Assistant(data) = &event.body {
-            self.assistant(data, &event.content);
-        } else if let Some(call) = event.tool_call().filter(|call| call.reply_id.is_none()) {
-            // Calls of a reply come out with it; one without a reply (an imported log) stands alone.
-            self.assistant_message(Vec::new(), &[call], None);
+            self.flush_loose_calls();
+            self.assistant(event, data);
+        } else if let Body::ToolCall(data) = &event.body {
+            if !self.index.is_claimed(event.turn, at, data) {
+                let turn = event.turn;
+                self.loose_calls.push(Place { at, turn, data });
+            }
+        } else if let Body::ToolResult(_) = &event.body {
+            self.flush_loose_calls();
         }
+    }
+
+    fn finish(mut self) -> Projection {
+        self.flush_loose_calls();
+        self.flush_steering(u64::MAX);
+        if matches!(self.out.messages.first(), Some(Message::Assistant { .. })) {
+            // Strict templates and some providers refuse a conversation that its user did not begin.
+            let parts = vec![Part::text(BEGINNING_LOST)];
+            self.out.messages.insert(0, Message::User { parts });
+        }
+        self.out
     }
 
     fn user(&mut self, event: &Event, parts: &[Part]) {
-        if event.turn != self.turn {
-            self.flush_steering(u64::MAX);
-            self.turn = event.turn;
-            self.turn_asked = false;
-        }
+        let steers = event.turn > 0 && event.turn == self.asked_turn;
         let mut parts = parts.to_vec();
-        if !event.content.is_empty() || parts.is_empty() {
+        if !event.content.is_empty() {
             parts.push(Part::text(event.content.as_str()));
+        } else if parts.is_empty() {
+            // Providers refuse an empty message.
+            parts.push(Part::text(NO_TEXT));
         }
         let message = Message::User { parts };
-        if event.turn > 0 && self.turn_asked {
+        if steers {
             self.steering.push((event.seq, message));
-        } else {
-            self.out.messages.push(message);
-        }
-        self.turn_asked = true;
-    }
-
-    fn assistant(&mut self, data: &'a Assistant, content: &str) {
-        if data.stop == ReplyStop::Closing {
-            self.flush_steering(u64::MAX);
-            self.assistant_message(vec![Part::text(content)], &[], None);
             return;
         }
-        self.flush_steering(data.context_seq);
-        let calls = self.calls.remove(&data.reply_id).unwrap_or_default();
-        let mut parts: Vec<Part> = data
-            .parts
-            .iter()
-            .filter(|part| !matches!(part, Part::PartialCall { .. }))
-            .cloned()
-            .collect();
-        if parts.is_empty() && !content.is_empty() {
-            parts.push(Part::text(content));
+        self.flush_steering(u64::MAX);
+        self.out.messages.push(message);
+        if event.turn > 0 {
+            self.asked_turn = event.turn;
+        }
+    }
+
+    fn assistant(&mut self, event: &'a Event, data: &'a Assistant) {
+        if data.stop == ReplyStop::Closing {
+            self.flush_steering(u64::MAX);
+            self.assistant_message(vec![Part::text(event.content.as_str())], &[], None);
+            return;
+        }
+        // Zero: written without that knowledge, so the reply is taken to have seen everything before it.
+        self.flush_steering(if data.context_seq == 0 {
+            event.seq
+        } else {
+            data.context_seq
+        });
+        let calls = self.index.calls.remove(&(event.turn, &data.reply_id));
+        // Calls of a reply that was cut are evidence, never sent: a model must not see half a call as one it made.
+        let calls = calls.filter(|_| !is_cut(data.stop)).unwrap_or_default();
+        let mut parts: Vec<Part> = data.parts.iter().filter(|part| is_sendable(part)).cloned().collect();
+        if parts.is_empty() && !event.content.is_empty() {
+            parts.push(Part::text(event.content.as_str()));
         }
         self.assistant_message(parts, &calls, data.model.clone());
     }
 
     /// Adds an assistant message and the results of its calls; joins it to the one before where that needs no result.
-    fn assistant_message(&mut self, parts: Vec<Part>, calls: &[&'a ToolCall], model: Option<String>) {
-        if parts.is_empty() && calls.is_empty() {
+    fn assistant_message(&mut self, parts: Vec<Part>, calls: &[Place<'a, ToolCall>], model: Option<String>) {
+        if calls.is_empty() && !parts.iter().any(says_something) {
+            // An empty reply was asked for again; sending it back would only be refused.
             return;
         }
-        let calls_out = calls.iter().map(|call| message_call(call)).collect();
+        let ids: Vec<CallId> = calls.iter().map(|call| self.unique_id(&call.data.id)).collect();
+        let calls_out = calls.iter().zip(&ids).map(|(call, id)| message_call(call.data, id));
+        let calls_out: Vec<MessageCall> = calls_out.collect();
         match self.out.messages.last_mut() {
             Some(Message::Assistant {
                 parts: before,
                 calls: none,
-                ..
+                model: model_before,
             }) if none.is_empty() => {
+                if model.is_some() && *model_before != model {
+                    // What only its own model understands may not be sent to another one under its name.
+                    before.retain(|part| !matches!(part, Part::Thinking { .. } | Part::Provider { .. }));
+                    *model_before = model;
+                }
                 if !before.is_empty() && !parts.is_empty() {
                     before.push(Part::text("\n"));
                 }
@@ -156,44 +247,85 @@ impl<'a> Projector<'a> {
                 model,
             }),
         }
-        for call in calls {
-            self.result(call);
+        for (call, id) in calls.iter().zip(ids) {
+            self.result(call, id);
         }
     }
 
-    fn result(&mut self, call: &ToolCall) {
-        let (output, success) = match self.results.get(&call.id) {
-            Some((result, chars_max)) => (cut_result(&result.output, *chars_max), result.success),
-            None => (
-                json!({ "error": "interrupted: the end of this call is not known" }).to_string(),
-                false,
-            ),
+    fn result(&mut self, call: &Place<'a, ToolCall>, call_id: CallId) {
+        let chars_max = self.index.result_chars_max(call.turn);
+        let (output, success) = match self.index.result(call) {
+            Some(result) => (cut_result(&result.output, chars_max), result.success),
+            None => (json!({ "error": NO_RESULT }).to_string(), false),
         };
         self.out.messages.push(Message::Tool {
-            call_id: call.id.clone(),
-            provider_id: call.provider_id.clone(),
-            name: call.function.name.clone(),
+            call_id,
+            provider_id: call.data.provider_id.clone(),
+            name: call.data.function.name.clone(),
             output,
             success,
         });
     }
 
+    fn unique_id(&mut self, id: &CallId) -> CallId {
+        let mut unique = id.clone();
+        let mut n: u32 = 1;
+        while !self.sent_ids.insert(unique.clone()) {
+            n += 1;
+            unique = CallId::new(format!("{id}_{n}"));
+        }
+        unique
+    }
+
+    fn flush_loose_calls(&mut self) {
+        let calls = std::mem::take(&mut self.loose_calls);
+        if !calls.is_empty() {
+            self.assistant_message(Vec::new(), &calls, None);
+        }
+    }
+
     /// Puts messages typed meanwhile where the next reply saw them.
     fn flush_steering(&mut self, seen_seq: u64) {
         let messages = &mut self.out.messages;
-        self.steering.retain_mut(|(seq, message)| {
-            let seen = *seq <= seen_seq;
-            if seen {
-                messages.push(std::mem::replace(message, Message::User { parts: Vec::new() }));
+        for (seq, message) in std::mem::take(&mut self.steering) {
+            if seq <= seen_seq {
+                messages.push(message);
+            } else {
+                self.steering.push((seq, message));
             }
-            !seen
-        });
+        }
     }
 }
 
-fn message_call(call: &ToolCall) -> MessageCall {
+/// True for a reply that broke off: whatever calls it had can never run (SPEC 7.3).
+fn is_cut(stop: ReplyStop) -> bool {
+    match stop {
+        ReplyStop::Length | ReplyStop::Truncated | ReplyStop::Refused | ReplyStop::Interrupted => true,
+        ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Closing => false,
+    }
+}
+
+/// True for a block a later request may carry.
+fn is_sendable(part: &Part) -> bool {
+    match part {
+        Part::Text { text } => !text.is_empty(),
+        Part::PartialCall { .. } => false,
+        Part::Thinking { .. } | Part::Context { .. } | Part::Image { .. } | Part::Provider { .. } => true,
+    }
+}
+
+/// True for a block that makes a message of its own: a reply that only thought, or sent blanks, said nothing.
+fn says_something(part: &Part) -> bool {
+    match part {
+        Part::Text { text } => !text.trim().is_empty(),
+        Part::Thinking { .. } | Part::PartialCall { .. } => false,
+        Part::Context { .. } | Part::Image { .. } | Part::Provider { .. } => true,
+    }
+}
+
+fn message_call(call: &ToolCall, id: &CallId) -> MessageCall {
     MessageCall {
-        id: call.id.clone(),
+        id: id.clone(),
         provider_id: call.provider_id.clone(),
         name: call.function.name.clone(),
         arguments: repaired_arguments(&call.function.arguments),
@@ -215,43 +347,6 @@ pub fn repaired_arguments(arguments: &str) -> String {
             json!({ "invalid_arguments": trimmed }).to_string()
         }
     }
-}
-
-/// What a model sees of a result: whole, or head and tail with the cut stated (SPEC 4.3). In a built-in tool's JSON it is
-/// the `output` text that is cut, so that the rest stays readable.
-pub fn cut_result(output: &str, chars_max: usize) -> String {
-    // Bytes are never fewer than characters: the cheap test settles nearly all.
-    if output.len() <= chars_max || output.chars().count() <= chars_max {
-        return output.to_owned();
-    }
-    if output.starts_with('{')
-        && let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(output)
-        && let Some(Value::String(text)) = object.get("output")
-    {
-        let rest = output.chars().count().saturating_sub(text.chars().count());
-        let cut = cut_text(text, chars_max.saturating_sub(rest));
-        object.insert("output".to_owned(), Value::String(cut));
-        return Value::Object(object).to_string();
-    }
-    cut_text(output, chars_max)
-}
-
-fn cut_text(text: &str, chars_max: usize) -> String {
-    let total = text.chars().count();
-    if total <= chars_max {
-        return text.to_owned();
-    }
-    let head = chars_max * 2 / 3;
-    let tail = chars_max - head;
-    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-    let (first, last) = (
-        text.get(..at(head)).unwrap_or_default(),
-        text.get(at(total - tail)..).unwrap_or_default(),
-    );
-    format!(
-        "{first}\n[... {} of {total} characters left out; ask for a part (a range, a filter) to see them ...]\n{last}",
-        total - chars_max
-    )
 }
 
 #[cfg(test)]

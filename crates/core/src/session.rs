@@ -4,7 +4,7 @@
 //! given for the session, the messages for a model. [`Session::apply`] folds one more event in; [`Session::check`] says
 //! whether drafts could follow, without changing anything.
 
-use crate::event::{Body, Draft, Event};
+use crate::event::{Answer, Body, Draft, EVENT_VERSION, Event};
 use crate::id::{CallId, SessionId};
 use crate::policy::Grant;
 use crate::projection::{self, Projection};
@@ -35,21 +35,13 @@ impl Session {
     }
 
     /// A session from all its events, in order. Events that may not follow those before them are kept and have no effect.
+    ///
+    /// Every turn is folded, not only the last: whether an approval for the session counts depends on whether its event
+    /// could stand where it stands, and loading must give exactly what living through the events gave.
     pub fn load(id: SessionId, events: Vec<Event>) -> Self {
         let mut session = Self::new(id);
-        // Only the last turn can still be open: folding the others would give nothing anybody asks for.
-        let last_turn = events
-            .iter()
-            .rposition(|event| matches!(event.body, Body::TurnStarted(_)))
-            .unwrap_or(0);
-        session.events = events;
-        let events = std::mem::take(&mut session.events);
-        for (n, event) in events.iter().enumerate() {
-            if n < last_turn {
-                session.note_event(event);
-            } else if session.fold(event).is_err() {
-                session.passed_over += 1;
-            }
+        for event in &events {
+            session.take_in(event);
         }
         session.events = events;
         session
@@ -61,20 +53,26 @@ impl Session {
     /// It may not follow those before it; the session is as it was.
     pub fn apply(&mut self, event: Event) -> Result<(), InvalidEvent> {
         let last = self.last_seq();
-        if event.seq != last + 1 {
+        if event.seq != last.saturating_add(1) {
             return Err(InvalidEvent::OutOfOrder { got: event.seq, last });
         }
         self.fold(&event)?;
+        self.newer |= is_newer(&event);
         self.events.push(event);
         Ok(())
     }
 
     /// Folds an event that is in the ledger already, whether it may follow or not: what is written is written.
     pub fn accept(&mut self, event: Event) {
-        if self.fold(&event).is_err() {
+        self.take_in(&event);
+        self.events.push(event);
+    }
+
+    fn take_in(&mut self, event: &Event) {
+        self.newer |= is_newer(event);
+        if self.fold(event).is_err() {
             self.passed_over += 1;
         }
-        self.events.push(event);
     }
 
     /// Gives drafts their places after the last event and folds them: what a store does, in memory.
@@ -85,7 +83,7 @@ impl Session {
         self.check(&drafts)?;
         let mut placed = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            let event = draft.place(&self.id, self.last_seq() + 1, time);
+            let event = draft.place(&self.id, self.last_seq().saturating_add(1), time);
             self.apply(event.clone())?;
             placed.push(event);
         }
@@ -106,18 +104,41 @@ impl Session {
             newer: self.newer,
             passed_over: 0,
         };
-        for (seq, draft) in (self.last_seq() + 1..).zip(drafts) {
+        let mut seq = self.last_seq();
+        for draft in drafts {
+            seq = seq.saturating_add(1);
             trial.fold(&draft.clone().place(&self.id, seq, 0))?;
         }
         Ok(())
     }
 
     fn fold(&mut self, event: &Event) -> Result<(), InvalidEvent> {
-        if event.turn > 0 {
-            self.fold_in_turn(event)?;
+        if self.open_turn().is_some() && moves_context(event) {
+            return Err(InvalidEvent::TurnOpen);
         }
-        self.note_event(event);
+        if event.turn == 0 {
+            return Ok(());
+        }
+        let grant = self.new_grant(event);
+        self.fold_in_turn(event)?;
+        self.grants.extend(grant);
         Ok(())
+    }
+
+    /// The approval for the session that an answer gives: only a first yes gives one, for the same answer again must have
+    /// no effect (SPEC 3.3).
+    fn new_grant(&self, event: &Event) -> Option<Grant> {
+        let Body::CallAnswered(answered) = &event.body else {
+            return None;
+        };
+        let answered_before = self
+            .turn
+            .as_ref()
+            .and_then(|turn| turn.call(&answered.call_id))
+            .is_some_and(|call| call.answered.is_some());
+        let grant = answered.grant.as_ref()?;
+        let gives = answered.answer == Answer::Approve && !answered_before && !self.grants.contains(grant);
+        gives.then(|| grant.clone())
     }
 
     fn fold_in_turn(&mut self, event: &Event) -> Result<(), InvalidEvent> {
@@ -137,16 +158,6 @@ impl Session {
             Some(_) if event.turn < current && matches!(event.body, Body::ToolResult(_)) => Ok(()),
             Some(_) | None => Err(InvalidEvent::WrongTurn(event.turn)),
         }
-    }
-
-    fn note_event(&mut self, event: &Event) {
-        if let Body::CallAnswered(answered) = &event.body
-            && let Some(grant) = &answered.grant
-            && !self.grants.contains(grant)
-        {
-            self.grants.push(grant.clone());
-        }
-        self.newer |= matches!(event.body, Body::Unknown { .. }) || event.version > crate::event::EVENT_VERSION;
     }
 
     /// Its id.
@@ -176,7 +187,7 @@ impl Session {
 
     /// The number the next turn gets.
     pub fn next_turn(&self) -> u64 {
-        self.turn.as_ref().map_or(0, Turn::number) + 1
+        self.turn.as_ref().map_or(0, Turn::number).saturating_add(1)
     }
 
     /// The approvals given for the rest of the session.
@@ -189,7 +200,7 @@ impl Session {
         self.newer
     }
 
-    /// How many events of the last turn had no effect because they may not stand where they stand.
+    /// How many events had no effect because they may not stand where they stand.
     pub fn passed_over(&self) -> usize {
         self.passed_over
     }
@@ -203,18 +214,15 @@ impl Session {
             .find(|call| call.id == *id)
     }
 
-    /// The result that counts for a call: the first.
+    /// The result that counts for a call: the first after it in its turn.
     pub fn result_event(&self, id: &CallId) -> Option<&crate::event::ToolResult> {
-        let turn = self.turn.as_ref().map_or(0, Turn::number);
-        let in_turn = self
-            .events
-            .iter()
-            .rev()
-            .take_while(|event| event.turn == turn || event.turn == 0);
-        in_turn
+        let is_call = |event: &Event| event.tool_call().is_some_and(|call| call.id == *id);
+        let at = self.events.iter().rposition(is_call)?;
+        let turn = self.events.get(at)?.turn;
+        let after = self.events.get(at..)?.iter().filter(|event| event.turn == turn);
+        after
             .filter_map(Event::tool_result)
-            .filter(|result| result.tool_call_id == *id)
-            .last()
+            .find(|result| result.tool_call_id == *id)
     }
 
     /// What a model is sent: the conversation since it was last cleared.
@@ -228,5 +236,36 @@ impl Session {
             .iter()
             .filter(|event| event.body.is_conversation())
             .count()
+    }
+}
+
+fn is_newer(event: &Event) -> bool {
+    matches!(event.body, Body::Unknown { .. }) || event.version > EVENT_VERSION
+}
+
+/// True for what would pull the conversation from under a running turn: emptying or setting back its context, and
+/// messages that belong to no turn.
+fn moves_context(event: &Event) -> bool {
+    match &event.body {
+        Body::Clear | Body::Rewind(_) => true,
+        Body::User(_) | Body::Assistant(_) | Body::ToolCall(_) | Body::ToolResult(_) => event.turn == 0,
+        Body::System(_)
+        | Body::TurnStarted(_)
+        | Body::CallGated(_)
+        | Body::CallAnswered(_)
+        | Body::CallStarted(_)
+        | Body::ModelFailed(_)
+        | Body::Suspended(_)
+        | Body::Resumed(_)
+        | Body::Cancelled(_)
+        | Body::TurnEnded(_)
+        | Body::Command(_)
+        | Body::Usage(_)
+        | Body::Mark(_)
+        | Body::Fork(_)
+        | Body::Compaction(_)
+        | Body::Memory(_)
+        | Body::Note(_)
+        | Body::Unknown { .. } => false,
     }
 }

@@ -10,15 +10,13 @@
 //! [`How::Answer`] with [`ResultEnd::Interrupted`], never to run it again.
 
 use crate::action::Digest;
-use crate::event::{
-    Answer, Assistant, Body, CallAnswered, CallGated, CallSource, CallStarted, Event, ModelFailed, ReplyStop,
-    ResultEnd, ToolCall, ToolResult, TurnStarted,
-};
+use crate::event::{Answer, CallAnswered, CallGated, CallSource, ModelFailed, ReplyStop, ResultEnd, TurnStarted};
 use crate::id::{CallId, ContinuationId, ReplyId};
 use crate::message::ToolChoice;
 use crate::policy::Verdict;
 use serde::{Deserialize, Serialize};
 
+mod apply;
 mod closing;
 mod step;
 #[cfg(test)]
@@ -96,6 +94,21 @@ pub enum InvalidEvent {
     /// What is quoted is not what was shown.
     #[error("the digest does not match what was shown for call {0}")]
     Digest(CallId),
+    /// The session's context cannot change under a running turn.
+    #[error("a turn is still open: answer it, wait for it or cancel it first")]
+    TurnOpen,
+    /// The turn does not wait for anybody: there is nothing to suspend on.
+    #[error("the turn does not wait for an answer")]
+    NotWaiting,
+    /// A reply to a request that was built before the last results came: another driver has gone on since.
+    #[error("the reply has not seen the last results")]
+    StaleReply,
+    /// A reply of that id is there already.
+    #[error("reply {0} exists already")]
+    ReplyExists(ReplyId),
+    /// The turn may not end yet: the conversation would not end in text (SPEC 3.7).
+    #[error("the turn has no closing text")]
+    NoClosingText,
     /// It was answered otherwise before.
     #[error("call {0} was answered otherwise already")]
     AnsweredOtherwise(CallId),
@@ -129,7 +142,7 @@ pub struct Call {
     pub end: Option<ResultEnd>,
     /// An earlier call of the same reply with the same name and arguments.
     pub same_as: Option<CallId>,
-    arguments_key: Digest,
+    arguments_key: step::ArgumentsKey,
 }
 
 impl Call {
@@ -201,10 +214,14 @@ struct LastReply {
 pub struct Turn {
     number: u64,
     started: Option<TurnStarted>,
+    /// True once the user's question is there: before it there is nothing to ask a model.
     asked: bool,
+    /// The last message typed while the turn ran; 0 when there was none.
     steered_seq: u64,
+    /// The last event a new reply must have seen: the question, the last reply, the last result.
+    settled_seq: u64,
     last: Last,
-    replies: usize,
+    reply_ids: Vec<ReplyId>,
     calls: Vec<Call>,
     /// Where the calls of the current round begin in `calls`.
     round_start: usize,
@@ -227,8 +244,9 @@ impl Turn {
             started: None,
             asked: false,
             steered_seq: 0,
+            settled_seq: 0,
             last: Last::Nothing,
-            replies: 0,
+            reply_ids: Vec::new(),
             calls: Vec::new(),
             round_start: 0,
             previous_round_start: 0,
@@ -256,9 +274,10 @@ impl Turn {
         self.ended
     }
 
-    /// True from `turn_ended` or `cancelled` on.
+    /// True from `cancelled`, the closing text or `turn_ended` on: nothing but the rest of the closing may follow, and
+    /// what a call that was running came to.
     pub fn is_closed(&self) -> bool {
-        self.ended.is_some() || self.cancelled.is_some()
+        self.ended.is_some() || self.cancelled.is_some() || self.closing_text
     }
 
     /// True while it waits for somebody: a person's answer or a client's result.
@@ -278,7 +297,7 @@ impl Turn {
 
     /// The id for the next reply's event.
     pub fn next_reply_id(&self) -> ReplyId {
-        ReplyId::nth(self.number, self.replies + 1)
+        ReplyId::nth(self.number, self.reply_ids.len() + 1)
     }
 
     /// The id for the `offset`th call (from 0) of the next reply.
@@ -299,285 +318,6 @@ impl Turn {
         }
     }
 
-    /// Folds one event. An error leaves the turn as it was.
-    ///
-    /// # Errors
-    /// The event may not follow those before it.
-    pub fn apply(&mut self, event: &Event) -> Result<(), InvalidEvent> {
-        if event.turn != self.number {
-            return Err(InvalidEvent::WrongTurn(event.turn));
-        }
-        if let Body::TurnStarted(data) = &event.body {
-            if self.started.is_some() {
-                return Err(InvalidEvent::AlreadyStarted);
-            }
-            self.started = Some(data.clone());
-            return Ok(());
-        }
-        if self.started.is_none() {
-            return Err(InvalidEvent::NotStarted);
-        }
-        match &event.body {
-            Body::User(_) => self.apply_user(event.seq),
-            Body::Assistant(data) => self.apply_assistant(data, &event.content),
-            Body::ToolCall(data) => self.apply_call(data, event.seq),
-            Body::CallGated(data) => self.apply_gated(data),
-            Body::CallAnswered(data) => self.apply_answered(data),
-            Body::CallStarted(data) => self.apply_started(data),
-            Body::ToolResult(data) => self.apply_result(data),
-            Body::ModelFailed(data) => {
-                self.expect_model()?;
-                self.last = Last::Failed(data.clone());
-                Ok(())
-            }
-            Body::Suspended(data) => {
-                self.expect_unclosed()?;
-                self.continuation = Some(data.continuation.clone());
-                Ok(())
-            }
-            Body::Resumed(data) => {
-                self.expect_unclosed()?;
-                if self.continuation.as_ref() != Some(&data.continuation) {
-                    return Err(InvalidEvent::Continuation(data.continuation.clone()));
-                }
-                self.continuation = None;
-                Ok(())
-            }
-            Body::Cancelled(data) => {
-                self.expect_unclosed()?;
-                self.cancelled = Some(data.reason.clone());
-                self.continuation = None;
-                Ok(())
-            }
-            Body::TurnEnded(data) => {
-                if self.ended.is_some() {
-                    return Err(InvalidEvent::TurnClosed);
-                }
-                if self.calls.iter().any(Call::is_open) {
-                    return Err(InvalidEvent::OpenCalls);
-                }
-                self.ended = Some(data.reason);
-                self.continuation = None;
-                Ok(())
-            }
-            Body::TurnStarted(_)
-            | Body::System(_)
-            | Body::Command(_)
-            | Body::Usage(_)
-            | Body::Clear
-            | Body::Mark(_)
-            | Body::Rewind(_)
-            | Body::Fork(_)
-            | Body::Compaction(_)
-            | Body::Memory(_)
-            | Body::Note(_)
-            | Body::Unknown { .. } => Ok(()),
-        }
-    }
-
-    fn expect_unclosed(&self) -> Result<(), InvalidEvent> {
-        if self.is_closed() {
-            Err(InvalidEvent::TurnClosed)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// A reply or a failure may come now.
-    fn expect_model(&self) -> Result<(), InvalidEvent> {
-        self.expect_unclosed()?;
-        if self.round().iter().any(Call::is_open) {
-            return Err(InvalidEvent::OpenCalls);
-        }
-        Ok(())
-    }
-
-    fn apply_user(&mut self, seq: u64) -> Result<(), InvalidEvent> {
-        self.expect_unclosed()?;
-        if self.asked {
-            if self.is_waiting() {
-                return Err(InvalidEvent::Waiting);
-            }
-            self.steered_seq = seq;
-        }
-        self.asked = true;
-        Ok(())
-    }
-
-    fn apply_assistant(&mut self, data: &Assistant, content: &str) -> Result<(), InvalidEvent> {
-        if data.stop == ReplyStop::Closing {
-            if self.ended.is_some() {
-                return Err(InvalidEvent::TurnClosed);
-            }
-            self.closing_text = true;
-            return Ok(());
-        }
-        self.expect_model()?;
-        if !self.round().is_empty() {
-            self.rounds_before += 1;
-            self.mcp_rounds_before += u32::from(self.round_has_mcp());
-            self.previous_round_start = self.round_start;
-            self.round_start = self.calls.len();
-        }
-        self.replies += 1;
-        self.last = Last::Reply(LastReply {
-            id: data.reply_id.clone(),
-            stop: data.stop,
-            attempt: data.attempt.max(1),
-            has_text: !content.trim().is_empty(),
-            context_seq: data.context_seq,
-        });
-        Ok(())
-    }
-
-    fn apply_call(&mut self, data: &ToolCall, seq: u64) -> Result<(), InvalidEvent> {
-        self.expect_unclosed()?;
-        let problem = |problem| InvalidEvent::Call {
-            call: data.id.clone(),
-            problem,
-        };
-        let Last::Reply(reply) = &self.last else {
-            return Err(problem("belongs to no reply"));
-        };
-        if data.reply_id.as_ref() != Some(&reply.id) {
-            return Err(problem("belongs to another reply"));
-        }
-        if !matches!(reply.stop, ReplyStop::End | ReplyStop::ToolCalls) {
-            return Err(problem("was cut off and can never run"));
-        }
-        if self.call(&data.id).is_some() {
-            return Err(problem("exists already"));
-        }
-        if self.round().iter().any(|call| call.gated.is_some()) {
-            return Err(problem("comes after its reply was gated"));
-        }
-        let arguments_key = step::arguments_key(&data.function.arguments);
-        let same_as = self
-            .round()
-            .iter()
-            .find(|call| call.name == data.function.name && call.arguments_key == arguments_key)
-            .map(|call| call.same_as.clone().unwrap_or_else(|| call.id.clone()));
-        self.calls.push(Call {
-            id: data.id.clone(),
-            name: data.function.name.clone(),
-            seq,
-            gated: None,
-            answered: None,
-            started: false,
-            end: None,
-            same_as,
-            arguments_key,
-        });
-        Ok(())
-    }
-
-    fn apply_gated(&mut self, data: &CallGated) -> Result<(), InvalidEvent> {
-        self.expect_unclosed()?;
-        let call = self.call_mut(&data.call_id)?;
-        if call.gated.is_some() || !call.is_open() {
-            return Err(call.problem("was gated already"));
-        }
-        if data.digest.is_none() && data.verdict != Verdict::Invalid {
-            return Err(call.problem("was gated without a digest"));
-        }
-        call.gated = Some(data.clone());
-        Ok(())
-    }
-
-    fn apply_answered(&mut self, data: &CallAnswered) -> Result<(), InvalidEvent> {
-        let closed = self.is_closed();
-        let call = self.call_mut(&data.call_id)?;
-        if let Some(earlier) = &call.answered {
-            // The same answer again is accepted and changes nothing (SPEC 3.3).
-            return if earlier.answer == data.answer && earlier.digest == data.digest {
-                Ok(())
-            } else {
-                Err(InvalidEvent::AnsweredOtherwise(data.call_id.clone()))
-            };
-        }
-        if closed {
-            return Err(InvalidEvent::TurnClosed);
-        }
-        if !call.awaits_answer() {
-            return Err(call.problem("was not asked about"));
-        }
-        if call.digest() != Some(&data.digest) {
-            return Err(InvalidEvent::Digest(data.call_id.clone()));
-        }
-        call.answered = Some(data.clone());
-        Ok(())
-    }
-
-    fn apply_started(&mut self, data: &CallStarted) -> Result<(), InvalidEvent> {
-        self.expect_unclosed()?;
-        if self
-            .round()
-            .iter()
-            .any(|call| call.awaits_answer() || call.needs_gate())
-        {
-            return Err(InvalidEvent::Waiting);
-        }
-        let after_limit = self.is_after_limit();
-        let call = self.call_mut(&data.call_id)?;
-        if call.started || !call.is_open() {
-            return Err(call.problem("was started already"));
-        }
-        if !call.may_run() || call.is_client() || after_limit {
-            return Err(call.problem("was not approved"));
-        }
-        if call.digest() != Some(&data.digest) {
-            return Err(InvalidEvent::Digest(data.call_id.clone()));
-        }
-        call.started = true;
-        Ok(())
-    }
-
-    fn apply_result(&mut self, data: &ToolResult) -> Result<(), InvalidEvent> {
-        let waits = self
-            .round()
-            .iter()
-            .any(|call| call.awaits_answer() || call.needs_gate());
-        let closed = self.is_closed();
-        let call = self.call_mut(&data.tool_call_id)?;
-        if call.end.is_some() {
-            // A late result of a call that ran stays in the ledger; the first one is what counts (SPEC 3.5a).
-            return if call.started {
-                Ok(())
-            } else {
-                Err(call.problem("has a result already"))
-            };
-        }
-        let ran_here = call.started;
-        let ran_at_client = call.is_client() && call.may_run() && !waits && !closed;
-        match data.end {
-            ResultEnd::Completed if !ran_here && !ran_at_client => return Err(call.problem("never ran")),
-            ResultEnd::Interrupted if !ran_here => return Err(call.problem("was never started")),
-            ResultEnd::Duplicate if call.same_as.is_none() => return Err(call.problem("is no duplicate")),
-            ResultEnd::Declined | ResultEnd::Denied | ResultEnd::Invalid | ResultEnd::NotRun | ResultEnd::Limit
-                if ran_here =>
-            {
-                return Err(call.problem("was started"));
-            }
-            ResultEnd::Completed
-            | ResultEnd::Interrupted
-            | ResultEnd::Duplicate
-            | ResultEnd::Declined
-            | ResultEnd::Denied
-            | ResultEnd::Invalid
-            | ResultEnd::NotRun
-            | ResultEnd::Limit => {}
-        }
-        call.end = Some(data.end);
-        Ok(())
-    }
-
-    fn call_mut(&mut self, id: &CallId) -> Result<&mut Call, InvalidEvent> {
-        self.calls
-            .iter_mut()
-            .find(|call| call.id == *id)
-            .ok_or_else(|| InvalidEvent::UnknownCall(id.clone()))
-    }
-
     /// The calls of the last reply.
     fn round(&self) -> &[Call] {
         self.calls.get(self.round_start..).unwrap_or_default()
@@ -585,19 +325,5 @@ impl Turn {
 
     fn round_has_mcp(&self) -> bool {
         self.round().iter().any(|call| call.source() == CallSource::Mcp)
-    }
-}
-
-impl Call {
-    fn problem(&self, problem: &'static str) -> InvalidEvent {
-        InvalidEvent::Call {
-            call: self.id.clone(),
-            problem,
-        }
-    }
-
-    /// True while the gate has not said anything of it. A duplicate shares the verdict of the call it repeats.
-    fn needs_gate(&self) -> bool {
-        self.is_open() && self.gated.is_none() && self.same_as.is_none()
     }
 }

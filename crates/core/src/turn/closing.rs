@@ -7,11 +7,17 @@ use crate::event::{Assistant, Body, Cancelled, Draft, ReplyStop, ResultEnd, Tool
 use serde_json::json;
 
 impl Turn {
-    /// The events that end the turn, all to be appended at once; none if it has ended.
+    /// The events that end the turn, all to be appended at once; none if it has ended. A turn that was cancelled ends as
+    /// cancelled, whatever reason is given.
     pub fn closing(&self, reason: StopReason) -> Vec<Draft> {
         if self.ended.is_some() {
             return Vec::new();
         }
+        let reason = if self.cancelled.is_some() {
+            StopReason::Cancelled
+        } else {
+            reason
+        };
         let mut drafts: Vec<Draft> = self
             .calls
             .iter()
@@ -43,6 +49,11 @@ impl Turn {
         let mut drafts = vec![Draft::new(self.number, reason, body)];
         drafts.extend(cancelled.closing(StopReason::Cancelled));
         drafts
+    }
+
+    /// Whether the conversation ends in text if the turn ends now for this reason.
+    pub(super) fn ends_in_text(&self, reason: StopReason) -> bool {
+        self.closing_words(reason, false).is_none()
     }
 
     fn cut_result(&self, call: &Call) -> Draft {

@@ -86,6 +86,19 @@ impl Turn {
         if self.cancelled.is_some() {
             return Step::Done(StopReason::Cancelled);
         }
+        let step = self.next_while_open();
+        if self.closing_text && !matches!(step, Step::Done(_)) {
+            // A closing text without its `turn_ended`: no driver writes that, a copied ledger may hold it.
+            return Step::Done(StopReason::Cancelled);
+        }
+        step
+    }
+
+    fn next_while_open(&self) -> Step {
+        if !self.asked {
+            // Its question never came: there is nothing to ask a model.
+            return Step::Done(StopReason::Cancelled);
+        }
         if self.round().iter().any(Call::is_open) {
             return self.next_in_round();
         }
@@ -182,7 +195,11 @@ impl Turn {
 
     /// How a turn ends whose model has answered in text.
     fn answered_reason(&self) -> StopReason {
-        let refused = |call: &Call| matches!(call.end, Some(ResultEnd::Declined | ResultEnd::Denied));
+        let refused = |call: &Call| {
+            // A repeated call came to whatever the call came to that it repeats.
+            let original = call.same_as.as_ref().and_then(|id| self.call(id)).unwrap_or(call);
+            matches!(original.end, Some(ResultEnd::Declined | ResultEnd::Denied))
+        };
         // The calls of the last round that had any: a reply without calls begins no round.
         let last_round = self.calls.get(self.last_round_start()..).unwrap_or_default();
         if self.limit_reached().is_some() {
@@ -196,25 +213,31 @@ impl Turn {
 
     /// The limit that is reached with the current round, if one is: rounds allowed.
     pub(super) fn limit_reached(&self) -> Option<u32> {
-        let limits = &self.started.as_ref()?.limits;
         let current = u32::from(!self.round().is_empty());
         let mcp = u32::from(self.round_has_mcp());
-        if self.rounds_before + current >= limits.max_tool_turns {
-            Some(limits.max_tool_turns)
-        } else if self.mcp_rounds_before + mcp >= limits.max_tool_depth && self.mcp_rounds_before + mcp > 0 {
-            Some(limits.max_tool_depth)
-        } else {
-            None
-        }
+        // A round after the limit is not counted against another one: what stopped the loop is what was reached first.
+        self.limit_before_round()
+            .or_else(|| self.limit_at(self.rounds_before + current, self.mcp_rounds_before + mcp))
     }
 
     /// True when the current round was asked for after the limit had been reached: none of it runs.
     pub(super) fn is_after_limit(&self) -> bool {
-        self.started.as_ref().is_some_and(|started| {
-            !self.round().is_empty()
-                && (self.rounds_before >= started.limits.max_tool_turns
-                    || (self.mcp_rounds_before > 0 && self.mcp_rounds_before >= started.limits.max_tool_depth))
-        })
+        !self.round().is_empty() && self.limit_before_round().is_some()
+    }
+
+    fn limit_before_round(&self) -> Option<u32> {
+        self.limit_at(self.rounds_before, self.mcp_rounds_before)
+    }
+
+    fn limit_at(&self, rounds: u32, mcp_rounds: u32) -> Option<u32> {
+        let limits = &self.started.as_ref()?.limits;
+        if rounds >= limits.max_tool_turns {
+            Some(limits.max_tool_turns)
+        } else if mcp_rounds > 0 && mcp_rounds >= limits.max_tool_depth {
+            Some(limits.max_tool_depth)
+        } else {
+            None
+        }
     }
 
     /// What the result of this call must say of the turn's limit: set for the last call of the round that reaches it. For
@@ -299,18 +322,16 @@ impl Turn {
 pub(super) const INTERRUPTED: &str =
     "interrupted: the call was started and its end is not known; it may have taken effect";
 
+/// What [`arguments_key`] gives.
+pub(super) type ArgumentsKey = [u8; 32];
+
 /// A key under which calls of one reply count as the same: name aside, equal JSON, or equal text where it is no JSON.
-pub(super) fn arguments_key(arguments: &str) -> Digest {
+pub(super) fn arguments_key(arguments: &str) -> ArgumentsKey {
     let mut text = String::new();
     let trimmed = arguments.trim();
     match serde_json::from_str::<Value>(if trimmed.is_empty() { "{}" } else { trimmed }) {
         Ok(value) => canonical_json(&value, &mut text),
         Err(_) => text.push_str(arguments),
     }
-    Digest::new(
-        Sha256::digest(text.as_bytes())
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>(),
-    )
+    Sha256::digest(text.as_bytes()).into()
 }

@@ -1,0 +1,181 @@
+//! The ledger of the simulated world: append by compare-and-set, as a store does it, and what must hold of it always.
+
+use aish_core::event::{Answer, Body, Draft, Event, ReplyStop};
+use aish_core::id::{CallId, ReplyId, SessionId};
+use aish_core::policy::Verdict;
+use aish_core::session::Session;
+use aish_core::turn::InvalidEvent;
+use serde_json::Value;
+
+/// The one truth all drivers and approvers race for.
+pub struct Ledger {
+    pub id: SessionId,
+    pub events: Vec<Event>,
+}
+
+impl Ledger {
+    pub fn new() -> Self {
+        Self {
+            id: SessionId::from_parts(1, 1),
+            events: Vec::new(),
+        }
+    }
+
+    /// Brings somebody's view up to date, event by event.
+    pub fn catch_up(&self, view: &mut Session) {
+        let seen = usize::try_from(view.last_seq()).unwrap();
+        for event in &self.events[seen..] {
+            view.apply(event.clone()).unwrap();
+        }
+    }
+
+    /// What an honest writer does (SPEC 3.5b): appends if nobody was faster; else loads, folds, and appends if still legal.
+    pub fn append(&mut self, view: &mut Session, drafts: Vec<Draft>) -> Result<(), InvalidEvent> {
+        if view.last_seq() != self.events.len() as u64 {
+            self.catch_up(view);
+        }
+        let checked = view.check(&drafts);
+        let before = (view.last_seq(), view.turn().cloned());
+        let appended = view.append(7, drafts);
+        match (checked, appended) {
+            (Ok(()), Ok(events)) => {
+                self.events.extend(events);
+                Ok(())
+            }
+            (Err(checked), Err(appended)) => {
+                assert_eq!(checked, appended, "check and append disagree");
+                let after = (view.last_seq(), view.turn());
+                assert_eq!(
+                    format!("{:?}", (before.0, before.1.as_ref())),
+                    format!("{after:?}"),
+                    "a trace is left"
+                );
+                Err(appended)
+            }
+            (checked, appended) => panic!("check says {checked:?}, append {appended:?}"),
+        }
+    }
+
+    /// The state from the events alone; the same as anybody's who lived through them (SPEC 3.1).
+    pub fn reload(&self) -> Session {
+        let loaded = Session::load(self.id.clone(), self.events.clone());
+        assert_eq!(
+            loaded.passed_over(),
+            0,
+            "an honest writer wrote what may not stand there"
+        );
+        loaded
+    }
+
+    pub fn assert_same(&self, view: &Session) {
+        if view.last_seq() == self.events.len() as u64 {
+            let loaded = self.reload();
+            assert_eq!(format!("{loaded:?}"), format!("{view:?}"));
+            let next = |session: &Session| session.turn().map(aish_core::turn::Turn::next);
+            assert_eq!(next(&loaded), next(view));
+        }
+    }
+
+    /// Judges an execution by the raw events, without the fold: was it gated, asked, approved, and is it its turn?
+    pub fn assert_may_execute(&self, id: &CallId) {
+        let facts = self.facts(id);
+        let round: Vec<Facts> = self
+            .events
+            .iter()
+            .filter_map(Event::tool_call)
+            .filter(|call| call.reply_id == facts.reply)
+            .map(|call| self.facts(&call.id))
+            .collect();
+        assert!(facts.allowed, "{id} executes without leave");
+        assert_eq!(facts.starts, 1, "{id} was started {} times", facts.starts);
+        assert_eq!(
+            facts.gated_digest, facts.started_digest,
+            "{id} runs something else than was judged"
+        );
+        assert!(!facts.cut_reply, "{id} executes out of a reply that broke off");
+        assert!(
+            round.iter().all(|other| !other.open_question),
+            "{id} executes with a question open"
+        );
+        for (n, other) in round.iter().enumerate() {
+            let repeats = round[..n].iter().any(|earlier| earlier.key == other.key);
+            assert!(other.judged || repeats, "{id} executes before {} was judged", other.id);
+            assert!(other.id != *id || !repeats, "{id} repeats another call and executes");
+        }
+        for earlier in round.iter().take_while(|other| other.id != *id) {
+            let beside = earlier.read_only && facts.read_only;
+            assert!(
+                !earlier.allowed || earlier.ended || beside,
+                "{id} overtakes {}",
+                earlier.id
+            );
+        }
+    }
+
+    fn facts(&self, id: &CallId) -> Facts {
+        let mut facts = Facts {
+            id: id.clone(),
+            reply: None,
+            key: None,
+            judged: false,
+            cut_reply: false,
+            allowed: false,
+            open_question: false,
+            read_only: false,
+            gated_digest: None,
+            started_digest: None,
+            starts: 0,
+            ended: false,
+        };
+        for event in &self.events {
+            match &event.body {
+                Body::ToolCall(call) if call.id == *id => {
+                    facts.reply = call.reply_id.clone();
+                    let text = call.function.arguments.as_str();
+                    let value = serde_json::from_str(if text.is_empty() { "{}" } else { text });
+                    facts.key = Some((call.function.name.clone(), value.map_err(|_| text.to_owned())));
+                }
+                Body::CallGated(gated) if gated.call_id == *id => {
+                    facts.judged = true;
+                    facts.allowed = gated.verdict == Verdict::Allow;
+                    facts.open_question = gated.verdict == Verdict::Ask;
+                    facts.read_only = gated.read_only;
+                    facts.gated_digest = gated.digest.clone();
+                }
+                Body::CallAnswered(answered) if answered.call_id == *id => {
+                    assert_eq!(Some(&answered.digest), facts.gated_digest.as_ref());
+                    facts.allowed = answered.answer == Answer::Approve;
+                    facts.open_question = false;
+                }
+                Body::CallStarted(started) if started.call_id == *id => {
+                    facts.starts += 1;
+                    facts.started_digest = Some(started.digest.clone());
+                }
+                Body::ToolResult(result) if result.tool_call_id == *id => facts.ended = true,
+                _ => {}
+            }
+        }
+        facts.cut_reply = self.events.iter().any(|event| {
+            matches!(&event.body, Body::Assistant(data) if Some(&data.reply_id) == facts.reply.as_ref()
+                && !matches!(data.stop, ReplyStop::End | ReplyStop::ToolCalls))
+        });
+        facts
+    }
+}
+
+/// What the raw events say of one call.
+struct Facts {
+    id: CallId,
+    reply: Option<ReplyId>,
+    /// Name and arguments: what makes two calls of a reply the same.
+    key: Option<(String, Result<Value, String>)>,
+    judged: bool,
+    cut_reply: bool,
+    allowed: bool,
+    open_question: bool,
+    read_only: bool,
+    gated_digest: Option<aish_core::Digest>,
+    started_digest: Option<aish_core::Digest>,
+    starts: usize,
+    ended: bool,
+}
