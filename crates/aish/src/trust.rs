@@ -135,14 +135,6 @@ impl TrustStore {
         }
     }
 
-    /// Whether a project may be read.
-    ///
-    /// # Errors
-    /// As [`TrustStore::check`].
-    pub fn is_trusted(&self, dir: &Path) -> Result<Trust, TrustError> {
-        self.check(dir).map(|checked| checked.trust)
-    }
-
     /// Trusts a directory with the configuration it has now.
     ///
     /// # Errors
@@ -278,7 +270,7 @@ mod tests {
         }
 
         fn trust(&self) -> Trust {
-            self.store.is_trusted(&self.project()).unwrap()
+            self.store.check(&self.project()).unwrap().trust
         }
     }
 
@@ -346,7 +338,7 @@ mod tests {
         fs::write(project_config(&other), "a").unwrap();
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink(&other, &link).unwrap();
-        assert_eq!(scene.store.is_trusted(&link).unwrap(), Trust::Unknown);
+        assert_eq!(scene.store.check(&link).unwrap().trust, Trust::Unknown);
     }
 
     /// SPEC 12: a directory nobody trusted cannot hold the program up with a pipe in place of a file.

@@ -16,15 +16,11 @@ pub mod settings;
 pub mod show;
 pub mod value;
 
-pub use edit::{Added, EditError, RuleList, add_rule};
-pub use error::{ConfigError, Diagnostic, Layer, Source};
-pub use layers::Layers;
+pub use edit::{RuleList, add_rule};
+pub use error::{ConfigError, Layer, Source};
 pub use reference::reference;
 pub use resolve::{Overrides, Resolved, resolve};
-pub use resolved::{
-    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, MissingKey, ModelConfig, ProviderKind, ResultRole,
-    Secret, ShellConfig, ToolsConfig, WireNames,
-};
+pub use resolved::{Config, ModelConfig, ProviderKind, ResultRole, WireNames};
 pub use show::show;
 
 use crate::paths::{ConfigChoice, Environment, Paths};

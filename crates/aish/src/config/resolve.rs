@@ -2,6 +2,7 @@
 //! whole: names that must exist, settings that need or exclude each other.
 
 use super::check::{Assigned, Checked, Named, check_environment, check_file};
+use super::edit::RuleList;
 use super::error::{ConfigError, Diagnostic, Layer, Origin, Shown, Source};
 use super::layers::Layers;
 use super::resolved::{
@@ -158,7 +159,7 @@ impl Resolver {
     }
 
     fn approval(&mut self) -> ApprovalConfig {
-        let allow = self.rules("allow");
+        let allow = self.rules(RuleList::Allow);
         for rule in allow.iter().filter(|rule| rule.is_command_pattern()) {
             self.warnings.push(format!(
                 "approval.allow: `{rule}` allows only the command written exactly so: a `*` in an allowed command stands for itself"
@@ -173,15 +174,15 @@ impl Resolver {
         let read_only_inside_tree = section.yes("read_only_inside_tree");
         ApprovalConfig {
             mode,
-            deny: self.rules("deny"),
-            ask: self.rules("ask"),
+            deny: self.rules(RuleList::Deny),
+            ask: self.rules(RuleList::Ask),
             allow,
             read_only_inside_tree,
         }
     }
 
-    fn rules(&self, list: &str) -> Vec<Rule> {
-        let texts = self.layers.section(&["approval"]).texts(list);
+    fn rules(&self, list: RuleList) -> Vec<Rule> {
+        let texts = self.layers.section(&["approval"]).texts(list.key());
         texts.iter().filter_map(|text| Rule::parse(text).ok()).collect()
     }
 

@@ -5,6 +5,7 @@
 mod layering;
 mod mistakes;
 
+use super::resolved::{ApprovalConfig, McpConfig, McpTransport, Secret, ShellConfig, ToolsConfig};
 use super::*;
 use crate::paths::Environment;
 
