@@ -4,8 +4,8 @@
 //! block. A command travels to it over a channel and its result comes back. The thread starts, and the file is
 //! opened, with the first command: a program that needs no ledger pays nothing.
 //!
-//! What is where: [`open`] the file's permissions and format, [`schema`] its tables, [`write`] appends and leases,
-//! [`read`] loading and listing, [`batch`] rows on their way, [`derived`] the indexes, [`fail`] what a failure means.
+//! What is where: `open` the file's permissions and format, `schema` its tables, `write` appends and leases,
+//! `read` loading and listing, `batch` rows on their way, `derived` the indexes, `fail` what a failure means.
 
 mod batch;
 mod derived;

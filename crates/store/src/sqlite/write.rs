@@ -92,7 +92,7 @@ pub(super) fn acquire(
     let record = LeaseRecord::acquire(held.as_ref(), session, owner, now, until)?;
     transaction
         .prepare_cached("INSERT OR REPLACE INTO leases (session, owner, fence, until) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![session.as_str(), owner.0, record.fence, record.until])?;
+        .execute(params![session.as_str(), owner.0, record.fence, storable(record.until)])?;
     transaction.commit()?;
     Ok(record.lease(session, owner))
 }
@@ -100,7 +100,12 @@ pub(super) fn acquire(
 pub(super) fn renew(connection: &mut Connection, lease: &Lease, until: u64) -> Result<(), Failure> {
     let changed = connection
         .prepare_cached("UPDATE leases SET until = ?1 WHERE session = ?2 AND owner = ?3 AND fence = ?4")?
-        .execute(params![until, lease.session.as_str(), lease.owner.0, lease.fence])?;
+        .execute(params![
+            storable(until),
+            lease.session.as_str(),
+            lease.owner.0,
+            lease.fence
+        ])?;
     if changed == 0 {
         return Err(Failure::Store(StoreError::LeaseLost(lease.session.clone())));
     }
@@ -112,6 +117,11 @@ pub(super) fn release(connection: &mut Connection, lease: &Lease) -> Result<(), 
         .prepare_cached("UPDATE leases SET owner = NULL WHERE session = ?1 AND owner = ?2 AND fence = ?3")?
         .execute(params![lease.session.as_str(), lease.owner.0, lease.fence])?;
     Ok(())
+}
+
+/// SQLite's integers are signed: whatever is past the last one never ends either.
+fn storable(until: u64) -> i64 {
+    i64::try_from(until).unwrap_or(i64::MAX)
 }
 
 fn lease_record(transaction: &Transaction<'_>, session: &SessionId) -> rusqlite::Result<Option<LeaseRecord>> {
