@@ -137,7 +137,10 @@ mod tests {
     fn context(directory: &Path) -> ToolContext {
         ToolContext {
             directory: directory.to_owned(),
-            environment: Arc::new(vec![("HOME".into(), directory.join("home").display().to_string())]),
+            environment: Arc::new(vec![(
+                "HOME".into(),
+                directory.with_file_name("home").display().to_string(),
+            )]),
             output_bytes_max: 1 << 20,
         }
     }

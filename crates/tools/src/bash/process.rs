@@ -24,7 +24,9 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Pieces of progress that may wait for a slow watcher; later ones are not reported.
 const PROGRESS_PIECES_MAX: usize = 64;
 /// How long what outlives the command may go on writing to its pipe, e.g. the `cat` of `> >(cat)`.
-const LINGER_MS: u64 = 150;
+const LINGER: Duration = Duration::from_millis(150);
+/// How long it may when it is still at work then, e.g. on a machine under load.
+const LINGER_BUSY: Duration = Duration::from_secs(1);
 /// Between asking processes to end and ending them.
 const TERM_GRACE_MS: u64 = 500;
 /// How long killed processes are waited for; one that the kernel holds cannot be ended sooner by anybody.
@@ -223,7 +225,7 @@ fn nested_tag(environment: &[(String, String)], tag: &str) -> String {
 enum Phase {
     /// It runs.
     Running,
-    /// Its first process has exited, something still holds the pipe.
+    /// Its first process has exited at that moment, something still holds the pipe.
     Lingering(Instant),
     /// Everything was asked to end, and will be killed then.
     Asked(Instant),
@@ -313,7 +315,8 @@ impl<'a> Supervisor<'a> {
         let tick = Duration::from_millis(STRAGGLER_TICK_MS);
         let until = match self.phase {
             Phase::Running => self.deadline,
-            Phase::Lingering(until) => Some(until),
+            Phase::Lingering(since) if now < since + LINGER => Some(since + LINGER),
+            Phase::Lingering(_) => Some(now + tick),
             Phase::Asked(until) | Phase::Killed(until) => Some(until.min(now + tick)),
         };
         let timeout = until.and_then(|until| Timespec::try_from(until.saturating_duration_since(now)).ok());
@@ -396,7 +399,7 @@ impl<'a> Supervisor<'a> {
                 // What was written before the exit is in the pipe already, unless a child of it is still writing.
                 while self.pipe.is_some() && self.read() == Progressed::Yes {}
                 match self.pipe {
-                    Some(_) => self.phase = Phase::Lingering(now + Duration::from_millis(LINGER_MS)),
+                    Some(_) => self.phase = Phase::Lingering(now),
                     None if self.tree.has_others() => self.ask(),
                     None => return true,
                 }
@@ -407,8 +410,10 @@ impl<'a> Supervisor<'a> {
             }
             Phase::Running => {}
             Phase::Lingering(_) if self.pipe.is_none() && !self.tree.has_others() => return true,
-            Phase::Lingering(until) if self.pipe.is_none() || now >= until => self.ask(),
-            Phase::Lingering(_) => {}
+            Phase::Lingering(_) if self.pipe.is_none() => self.ask(),
+            Phase::Lingering(since) if now < since + LINGER => {}
+            Phase::Lingering(since) if now < since + LINGER_BUSY && self.tree.has_busy_others() => {}
+            Phase::Lingering(_) => self.ask(),
             Phase::Asked(_) if self.is_over() => return true,
             Phase::Asked(until) if now >= until => self.kill(),
             Phase::Asked(_) => {}
@@ -440,7 +445,7 @@ impl<'a> Supervisor<'a> {
 
     /// Takes what is left in the pipe when nobody writes any more; bounded, in case somebody does.
     fn drain(&mut self) {
-        let deadline = Instant::now() + Duration::from_millis(LINGER_MS);
+        let deadline = Instant::now() + LINGER;
         while self.read() == Progressed::Yes && Instant::now() < deadline {}
         if self.pipe.take().is_some() {
             self.publish(0, Last::Yes);

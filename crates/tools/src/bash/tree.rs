@@ -21,6 +21,10 @@ pub(super) const TAG_NAME: &str = "AISH_CALL";
 /// For this long after a command started, no process of it can have a lower id than it has: ids are given out in rising
 /// order and cannot come round that fast.
 const ASCENDING_IDS_S: u64 = 1;
+/// Looks at the list of processes until one is undisturbed; on a machine where something always starts, the last counts.
+const LOOKS_MAX: usize = 8;
+/// The flag of a kernel thread, which never has an environment (`PF_KTHREAD` of the kernel).
+const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
 
 /// One command's processes.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(super) struct Tree {
     leader: Pid,
     tag: String,
     started: Instant,
+    /// When the leader started, in ticks since boot; nothing of the tree is older.
+    start_min: u64,
 }
 
 /// A process as `/proc` shows it.
@@ -40,6 +46,10 @@ struct Process {
     /// Ticks since boot; with the id it names one process for good.
     start: u64,
     is_alive: bool,
+    /// It has work to do: it runs, or waits for a processor or a disk.
+    is_busy: bool,
+    /// It has left its old program and not begun the new one; until then it has no environment to read.
+    is_in_exec: bool,
 }
 
 impl Tree {
@@ -49,6 +59,7 @@ impl Tree {
             leader,
             tag,
             started: Instant::now(),
+            start_min: process_of(leader.as_raw_nonzero().get()).map_or(0, |leader| leader.start),
         }
     }
 
@@ -57,61 +68,110 @@ impl Tree {
     pub(super) fn signal(&self, signal: Signal) {
         // No such group any more is as good as ended.
         let _ = kill_process_group(self.leader, signal);
-        for process in self.others() {
+        for process in self.others().members {
             signal_process(&process, signal);
         }
     }
 
-    /// True when anything but the leader is alive.
+    /// True when anything but the leader is alive, or may be.
     pub(super) fn has_others(&self) -> bool {
-        !self.others().is_empty()
+        let found = self.others();
+        !found.members.is_empty() || found.has_doubtful
+    }
+
+    /// True when something but the leader has work to do.
+    pub(super) fn has_busy_others(&self) -> bool {
+        let found = self.others();
+        found.members.iter().any(|process| process.is_busy) || found.has_doubtful
     }
 
     /// The living processes of the tree without its leader.
-    fn others(&self) -> Vec<Process> {
-        let leader = self.leader.as_raw_nonzero().get();
-        let newest = newest_process_id();
-        if newest == Some(leader) {
-            // Nothing at all was started since: the usual case of a command that runs one program.
-            return Vec::new();
+    fn others(&self) -> Found {
+        let mut found = Found::default();
+        for _ in 0..LOOKS_MAX {
+            let newest = newest_process_id();
+            if newest == Some(self.leader_id()) {
+                // Nothing at all was started since: the usual case of a command that runs one program.
+                return Found::default();
+            }
+            found = self.look(newest);
+            // A process that forks and exits while the list is read can hide its child; if nothing was started anywhere
+            // in the meantime, the list is whole.
+            if !found.members.is_empty() || newest_process_id() == newest {
+                break;
+            }
         }
+        found
+    }
+
+    /// One look at the list of processes.
+    fn look(&self, newest: Option<i32>) -> Found {
+        let leader = self.leader_id();
         let is_recent = self.started.elapsed() < Duration::from_secs(ASCENDING_IDS_S);
         let id_min = if is_recent && newest.is_some_and(|newest| newest > leader) {
             leader
         } else {
             0
         };
-        let all = processes(id_min);
-        let mut members: HashSet<i32> = HashSet::from([leader]);
+        let is_candidate = |process: &Process| process.is_alive && process.start >= self.start_min;
+        let all: Vec<Process> = processes(id_min).into_iter().filter(is_candidate).collect();
+        let mut ids: HashSet<i32> = HashSet::from([leader]);
+        let mut has_doubtful = false;
+        for process in &all {
+            match self.tag_of(process) {
+                Tagged::Yes => {
+                    ids.insert(process.id);
+                }
+                Tagged::No => {}
+                Tagged::InDoubt => has_doubtful = true,
+            }
+        }
         // A child can be listed before its parent, so look again until nothing new is found.
         loop {
-            let count = members.len();
+            let count = ids.len();
             for process in &all {
-                let is_member =
-                    members.contains(&process.parent) || process.group == leader || process.session == leader;
-                if is_member {
-                    members.insert(process.id);
+                if ids.contains(&process.parent) || process.group == leader || process.session == leader {
+                    ids.insert(process.id);
                 }
             }
-            if members.len() > count {
-                continue;
-            }
-            let tagged = all
-                .iter()
-                .filter(|process| !members.contains(&process.id) && self.is_tagged(process.id));
-            let tagged: Vec<i32> = tagged.map(|process| process.id).collect();
-            if tagged.is_empty() {
+            if ids.len() == count {
                 break;
             }
-            members.extend(tagged);
         }
-        let is_other = |process: &Process| process.is_alive && process.id != leader && members.contains(&process.id);
-        all.into_iter().filter(is_other).collect()
+        let is_member = |process: &Process| process.id != leader && ids.contains(&process.id);
+        Found {
+            members: all.into_iter().filter(is_member).collect(),
+            has_doubtful,
+        }
     }
 
-    fn is_tagged(&self, id: i32) -> bool {
-        fs::read(format!("/proc/{id}/environ")).is_ok_and(|environment| environment.contains_str(&self.tag))
+    fn tag_of(&self, process: &Process) -> Tagged {
+        match fs::read(format!("/proc/{}/environ", process.id)) {
+            Ok(environment) if environment.contains_str(&self.tag) => Tagged::Yes,
+            Ok(_) if process.is_in_exec => Tagged::InDoubt,
+            Ok(_) | Err(_) => Tagged::No,
+        }
     }
+
+    fn leader_id(&self) -> i32 {
+        self.leader.as_raw_nonzero().get()
+    }
+}
+
+/// What a look at the processes gave.
+#[derive(Debug, Default)]
+struct Found {
+    members: Vec<Process>,
+    /// Some process, perhaps one of the tree, was just being replaced by another program.
+    has_doubtful: bool,
+}
+
+/// Whether a process carries the tag.
+enum Tagged {
+    Yes,
+    No,
+    /// Its environment is not there for a moment.
+    InDoubt,
 }
 
 /// Signals one process, unless its id has been given to another since it was listed.
@@ -146,19 +206,25 @@ fn process_of(id: i32) -> Option<Process> {
     parse_stat(id, &stat.to_str_lossy())
 }
 
-/// Reads `/proc/ID/stat` (proc(5)): the name in parentheses may hold anything, so fields count from the last one.
+/// Reads `/proc/ID/stat` (proc(5)): the name in parentheses may hold anything, so fields count from the last one. The
+/// first after it is field 3 of the manual.
 fn parse_stat(id: i32, stat: &str) -> Option<Process> {
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace();
-    let state = fields.next()?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3).copied();
+    let number = |field: Option<&str>| field?.parse::<u64>().ok();
+    let id_at = |number: usize| field(number)?.parse::<i32>().ok();
+    let is_kernel_thread = number(field(9))? & KERNEL_THREAD_FLAG != 0;
     Some(Process {
         id,
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        session: fields.next()?.parse().ok()?,
-        // Field 22 of the file; the four before it here are 3 to 6.
-        start: fields.nth(15)?.parse().ok()?,
-        is_alive: !matches!(state, "Z" | "X" | "x"),
+        parent: id_at(4)?,
+        group: id_at(5)?,
+        session: id_at(6)?,
+        start: number(field(22))?,
+        is_alive: !matches!(field(3)?, "Z" | "X" | "x"),
+        is_busy: matches!(field(3)?, "R" | "D"),
+        // Where the environment ends; 0 until the new program has one.
+        is_in_exec: !is_kernel_thread && number(field(51)) == Some(0),
     })
 }
 
@@ -179,6 +245,7 @@ mod tests {
         assert!(process.is_alive);
         assert!(!parse_stat(7, &stat.replace(") S", ") Z")).unwrap().is_alive);
         assert_eq!(parse_stat(7, "7 (x"), None);
+        assert_eq!(parse_stat(7, "7 (x) S 1"), None);
     }
 
     /// SPEC 4.4: this process finds itself as the kernel shows it.
