@@ -1,8 +1,8 @@
 //! Finding a model where none is configured (SPEC 7.7): keys in the environment first, then servers on this machine.
 //!
-//! [`from_vars`] and [`LOCAL_SERVERS`] are a table and pure; [`probe`] asks one server which models it has, within a
-//! short time and a bounded body, and [`find`] does all of it in order. Only providers that speak `openai-chat` are in
-//! the table.
+//! [`from_vars`] and [`LOCAL_SERVERS`] are tables and pure; [`probe`] asks one server which models it has, within a
+//! short time and a bounded body, and [`local`] asks all usual ones at once. Only providers that speak `openai-chat` are
+//! in the tables.
 
 use futures_util::future::join_all;
 use serde::Deserialize;

@@ -43,9 +43,10 @@ pub struct HttpProvider {
 
 impl fmt::Debug for HttpProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the key.
+        // Neither the key nor a password in the address.
         f.debug_struct("HttpProvider")
-            .field("profile", &self.profile)
+            .field("model", &self.profile.model)
+            .field("base_url", &without_credentials(&self.profile.base_url))
             .finish_non_exhaustive()
     }
 }

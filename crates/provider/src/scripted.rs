@@ -224,3 +224,58 @@ fn cut_short(shown: &[Delta], whole: Option<Reply>) -> Reply {
         error: None,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    const REQUEST: Request<'_> = Request {
+        system: "s",
+        messages: &[],
+        tools: &[],
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+    };
+
+    #[tokio::test]
+    async fn acts_in_order() {
+        let model = Scripted::new([
+            Act::fail(ErrorKind::Status(429)),
+            Act::text_and_calls("a", &[("glob", "{}")]),
+        ]);
+        assert!(model.send(REQUEST).await.is_err());
+        let mut stream = model.send(REQUEST).await.unwrap();
+        let mut out = Vec::new();
+        while stream.next(&mut out).await {}
+        let name = "glob".to_owned();
+        assert_eq!(out, [Delta::Text("a".to_owned()), Delta::CallBegun { name }]);
+        let reply = stream.finish();
+        assert_eq!((reply.stop, reply.calls.len()), (ReplyStop::ToolCalls, 1));
+        assert_eq!((model.asked().len(), model.remaining()), (2, 0));
+        assert_eq!(model.asked()[0].system, "s");
+        assert!(model.send(REQUEST).await.is_err());
+    }
+
+    /// SPEC 7.3: a scripted reply that is given up is cut short like a real one.
+    #[tokio::test]
+    async fn a_reply_given_up() {
+        let hanging = Act::Hang(vec![Delta::Text("so far".to_owned())]);
+        let model = Scripted::new([hanging, Act::calls(&[("glob", "{}")])]);
+        let mut stream = model.send(REQUEST).await.unwrap();
+        let mut out = Vec::new();
+        assert!(stream.next(&mut out).await);
+        tokio::select! {
+            biased;
+            _ = stream.next(&mut out) => panic!("it hangs"),
+            () = std::future::ready(()) => {}
+        }
+        let reply = stream.finish();
+        assert_eq!(
+            (reply.stop, reply.parts),
+            (ReplyStop::Truncated, vec![Part::text("so far")])
+        );
+        let unread = model.send(REQUEST).await.unwrap().finish();
+        assert_eq!((unread.stop, unread.calls.len()), (ReplyStop::Truncated, 0));
+    }
+}

@@ -1,6 +1,11 @@
 //! Recorded exchanges of a real llama.cpp server: replies decode as recorded however they arrive, and requests are
 //! written as the server took them. Expectations come from a second, naive reading of the recordings.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm
+)]
 
 use aish_core::event::{ReplyStop, Usage};
 use aish_core::id::CallId;

@@ -102,26 +102,36 @@ pub(super) fn event(event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), P
         sink(Piece::Done);
         return Ok(());
     }
-    match serde_json::from_str::<Payload<'_>>(data) {
+    match parse(data) {
         Ok(payload) if event.name == "error" && payload.error.is_none() => failed(data, sink),
         Ok(payload) => pieces(payload, data, sink),
         Err(_) if event.name == "error" => {
             sink(Piece::Error(failure::of_stream(&Value::String(data.to_owned()))));
             Ok(())
         }
-        Err(error) => Err(broken("an event of the stream", data, &error)),
+        Err(why) => Err(broken("an event of the stream", data, &why)),
     }
 }
 
 /// Reads a whole reply. It ends the stream, but without a reason to finish it is still no whole reply.
 pub(super) fn body(body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-    let payload = serde_json::from_str::<Payload<'_>>(body).map_err(|error| broken("the reply", body, &error))?;
+    let payload = parse(body).map_err(|why| broken("the reply", body, &why))?;
     if payload.choices.is_none() && payload.error.is_none() {
         return failed(body, sink);
     }
     pieces(payload, body, sink)?;
     sink(Piece::Done);
     Ok(())
+}
+
+fn parse(text: &str) -> Result<Payload<'_>, String> {
+    // A whole body may begin with a byte-order mark, which no JSON parser takes.
+    let text = text.trim_start_matches('\u{FEFF}').trim_start();
+    // A derived structure would also take a list for an object, its fields by position.
+    if !text.starts_with('{') {
+        return Err("no JSON object".to_owned());
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn pieces(payload: Payload<'_>, text: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
@@ -229,11 +239,11 @@ fn failed(text: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
     Ok(())
 }
 
-fn broken(what: &str, text: &str, error: &serde_json::Error) -> ProviderError {
+fn broken(what: &str, text: &str, why: &str) -> ProviderError {
     let excerpt: String = quote(text).chars().take(EXCERPT_CHARS).collect();
     ProviderError {
         kind: ErrorKind::Protocol,
-        message: format!("{what} is not what chat completions promise ({error}): {excerpt}"),
+        message: format!("{what} is not what chat completions promise ({why}): {excerpt}"),
         retry_after: None,
     }
 }
