@@ -2,8 +2,8 @@
 //!
 //! This file owns the [`Assembler`]: pieces go in, [`Delta`]s to show come out, and at the end one [`Reply`]. It
 //! absorbs what servers do differently (SPEC 7.4), is pure, and decides the one thing that matters most: whether the
-//! reply's calls are whole (SPEC 7.3). Fragments of calls are put together in [`calls`], `<think>` tags are taken out
-//! of the text by [`think`], calls that a model wrote as text are found by [`text_calls`].
+//! reply's calls are whole (SPEC 7.3). Fragments of calls are put together in `calls`, `<think>` tags are taken out
+//! of the text by `think`, calls that a model wrote as text are found by `text_calls`.
 //!
 //! When a reply is whole:
 //!

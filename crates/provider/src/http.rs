@@ -1,7 +1,7 @@
 //! Requests to models over HTTP: one codec, one client, one request at a time.
 //!
 //! This file owns [`HttpProvider`]: it sends what a codec wrote, tells refusals apart and hands an answer that has
-//! begun to [`stream`]. It never tries again by itself, with one exception that is no second try of the same request:
+//! begun to `stream`. It never tries again by itself, with one exception that is no second try of the same request:
 //! when a chat template refuses tool messages, the conversation is written without them, now and from then on
 //! (SPEC 7.5).
 //!

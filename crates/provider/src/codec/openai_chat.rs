@@ -1,6 +1,6 @@
 //! OpenAI chat completions, as llama.cpp, Ollama, vLLM, LM Studio, OpenRouter and many others speak it.
 //!
-//! This file names the format's fixed points; [`encode`] writes requests, [`decode`] reads payloads. Both follow what
+//! This file names the format's fixed points; `encode` writes requests, `decode` reads payloads. Both follow what
 //! servers do rather than what the reference says: see the recorded exchanges in this crate's tests.
 
 use super::{Codec, Encoded, KeyHeader, Sink, failure};
