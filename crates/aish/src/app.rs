@@ -1,0 +1,278 @@
+//! The program put together: environment, configuration, trust and ledger become an engine.
+
+use crate::cli::Common;
+use crate::config::{self, Config, ConfigError, Overrides, Resolved};
+use crate::failure::Failure;
+use crate::models::Registry;
+use crate::paths::{Environment, Paths};
+use crate::trust::{AGENTS_FILE, Trust, TrustStore, project_dir};
+use aish_core::limits::Limits;
+use aish_core::policy::Policy;
+use aish_core::redact::Redactor;
+use aish_core::sanitize;
+use aish_engine::{Engine, Models, Settings};
+use aish_store::Owner;
+use aish_store::sqlite::SqliteStore;
+use aish_tools::ToolContext;
+use aish_tools::set::ToolSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+/// Characters of a result the model sees when nobody said and its context is not known (SPEC 4.3).
+const RESULT_CHARS_DEFAULT: usize = 24_000;
+/// And never fewer than this.
+const RESULT_CHARS_MIN: usize = 6_000;
+/// Bytes of an `AGENTS.md` that are read.
+const AGENTS_BYTES_MAX: u64 = 32 * 1024;
+/// Of a model's context, one result may take a quarter; a token has about three characters.
+const RESULT_CHARS_PER_WINDOW_TOKEN: f64 = 0.75;
+
+/// Everything that was found out before anything is done.
+pub struct App {
+    /// The variables of the process.
+    pub environment: Environment,
+    /// Where aish's own files are.
+    pub paths: Paths,
+    /// The working directory; absolute, links resolved.
+    pub cwd: PathBuf,
+    /// The configuration and where it came from.
+    pub resolved: Resolved,
+    /// Which projects are trusted.
+    pub trust: TrustStore,
+    /// The instructions of the project; empty unless it is trusted.
+    pub instructions: String,
+    /// What a person should know, one line each.
+    pub remarks: Vec<String>,
+    common: Common,
+}
+
+impl App {
+    /// Reads environment, configuration and trust. Changes nothing but the working directory, if asked to.
+    ///
+    /// # Errors
+    /// The directory is not there, no place for files can be told, or the configuration is wrong.
+    pub fn load(common: &Common) -> Result<Self, Failure> {
+        let environment = Environment::of_process();
+        if let Some(dir) = &common.cd {
+            std::env::set_current_dir(dir)
+                .map_err(|error| Failure::usage(format!("--cd: cannot work in {}: {error}", dir.display())))?;
+        }
+        let cwd = std::env::current_dir()
+            .and_then(|dir| dir.canonicalize())
+            .map_err(|error| Failure::usage(format!("cannot tell the working directory: {error}")))?;
+        let paths = Paths::find(&environment, common.config.as_deref(), &cwd)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let trust = TrustStore::new(&paths.trusted);
+        let mut remarks = Vec::new();
+        let home = environment.path("HOME").map(Path::to_owned);
+        let project = project_dir(&cwd, home.as_deref());
+        let (source, instructions) = match &project {
+            Some(dir) => read_project(&trust, dir, &mut remarks)?,
+            None => (None, String::new()),
+        };
+        // Together with `AISH_BASE_URL` it names a model of that server, not one of the configuration.
+        let judged = match environment.text("AISH_BASE_URL") {
+            Some(_) => environment.without("AISH_MODEL"),
+            None => environment.clone(),
+        };
+        // `--model` may also name a model that is found, not configured: that is not the configuration's to judge.
+        let overrides = Overrides {
+            model: None,
+            approval: common.approval,
+        };
+        let resolved = config::load(&paths, source, &judged, &overrides).map_err(|error| config_failure(&error))?;
+        remarks.extend(resolved.warnings.iter().cloned());
+        if !resolved.config.mcp.servers.is_empty() {
+            remarks.push("MCP servers are configured, but not supported yet".to_owned());
+        }
+        Ok(Self {
+            environment,
+            paths,
+            cwd,
+            resolved,
+            trust,
+            instructions,
+            remarks,
+            common: common.clone(),
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.resolved.config
+    }
+
+    /// `--model`.
+    pub fn wanted_model(&self) -> Option<&str> {
+        self.common.model.as_deref()
+    }
+
+    /// Saves a rule among the allow rules of the user's configuration (the answer `s`, SPEC 5.3).
+    ///
+    /// # Errors
+    /// The file cannot be changed: one line.
+    pub fn save_rule(&self, rule: &str) -> Result<PathBuf, String> {
+        let rule = aish_core::policy::Rule::parse(rule)?;
+        config::add_rule(&self.paths.config_file, config::RuleList::Allow, &rule).map_err(|error| error.to_string())?;
+        Ok(self.paths.config_file.clone())
+    }
+
+    /// The ledger; opened when it is first used.
+    pub fn store(&self) -> Arc<SqliteStore> {
+        Arc::new(SqliteStore::new(&self.paths.ledger))
+    }
+
+    /// The engine, and the models it may ask. Without any model everything but asking one works.
+    ///
+    /// # Errors
+    /// The model that was asked for is not there.
+    pub async fn engine(&self) -> Result<(Arc<Engine>, Arc<Registry>), Failure> {
+        let registry = Arc::new(Registry::new(self.config(), &self.environment));
+        let model = registry
+            .choose(self.common.model.as_deref())
+            .await
+            .map_err(|error| Failure::usage(error).hint("`aish models list` lists what there is"))?;
+        let model = model.unwrap_or_default();
+        let engine = Engine {
+            store: self.store(),
+            models: Arc::clone(&registry) as Arc<dyn Models>,
+            tools: Arc::new(ToolSet::builtin()),
+            owner: Owner::this_process(),
+            redactor: self.redactor(),
+            settings: RwLock::new(self.settings(model)),
+        };
+        Ok((Arc::new(engine), registry))
+    }
+
+    fn settings(&self, model: String) -> Settings {
+        let config = self.config();
+        let window = config.model(&model).and_then(|model| model.context_window);
+        let limits = Limits {
+            max_tool_turns: config.max_tool_turns,
+            max_tool_depth: config.mcp.max_tool_depth,
+            max_result_chars: config.tools.max_result_chars.unwrap_or_else(|| result_chars(window)),
+            ..Limits::default()
+        };
+        Settings {
+            model,
+            mode: config.approval.mode,
+            policy: self.policy(),
+            limits,
+            parallel: config.tools.parallel,
+            tools: !self.common.no_tools,
+            instructions: self.instructions.clone(),
+            context: ToolContext {
+                directory: self.cwd.clone(),
+                environment: Arc::new(self.tool_environment()),
+                output_bytes_max: config.tools.max_output_size,
+            },
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        let config = self.config();
+        Policy {
+            deny: config.approval.deny.clone(),
+            ask: config.approval.ask.clone(),
+            allow: config.approval.allow.clone(),
+            auto_approve: config
+                .mcp
+                .auto_approve
+                .iter()
+                .map(|(key, yes)| (key.clone(), *yes))
+                .collect(),
+            read_only_inside_tree: config.approval.read_only_inside_tree,
+            root: self.cwd.clone(),
+        }
+    }
+
+    /// The variables that hold keys of ours: no command sees them, no status shows their values.
+    fn key_variables(&self) -> Vec<&str> {
+        let config = self.config();
+        let models = config.models.iter().filter_map(|model| model.key_env.as_deref());
+        let servers = config
+            .mcp
+            .servers
+            .iter()
+            .filter_map(|server| server.auth_env.as_deref());
+        let mut names: Vec<&str> = models.chain(servers).collect();
+        names.extend(self.environment.names().filter(|name| name.ends_with("_API_KEY")));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn tool_environment(&self) -> Vec<(String, String)> {
+        let keys = self.key_variables();
+        let own = |name: &str| keys.contains(&name) || name.starts_with("AISH_");
+        self.environment
+            .names()
+            .filter(|name| !own(name))
+            .filter_map(|name| Some((name.to_owned(), self.environment.text(name)?.to_owned())))
+            .collect()
+    }
+
+    fn redactor(&self) -> Redactor {
+        let keys = self.key_variables();
+        let from_environment = keys
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), self.environment.text(name)?.trim().to_owned())));
+        let from_config = self
+            .config()
+            .secrets()
+            .map(|secret| ("config".to_owned(), secret.expose().to_owned()));
+        Redactor::new(from_environment.chain(from_config))
+    }
+}
+
+fn result_chars(window: Option<u64>) -> usize {
+    match window {
+        None => RESULT_CHARS_DEFAULT,
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
+        Some(tokens) => ((tokens as f64 * RESULT_CHARS_PER_WINDOW_TOKEN) as usize).max(RESULT_CHARS_MIN),
+    }
+}
+
+/// What a trusted project says; of one that is not, only that it was not read.
+fn read_project(
+    trust: &TrustStore,
+    dir: &Path,
+    remarks: &mut Vec<String>,
+) -> Result<(Option<config::Source>, String), Failure> {
+    let checked = trust.check(dir).map_err(|error| Failure::failed(error.to_string()))?;
+    let shown = sanitize::single_line(&dir.to_string_lossy()).into_owned();
+    match checked.trust {
+        Trust::Trusted => Ok((checked.config, read_instructions(&dir.join(AGENTS_FILE)))),
+        Trust::Nothing => Ok((None, String::new())),
+        Trust::Unknown => {
+            remarks.push(format!(
+                "{shown} has instructions for aish that were not read; `aish trust` trusts it"
+            ));
+            Ok((None, String::new()))
+        }
+        Trust::Changed => {
+            remarks.push(format!(
+                "{shown}: its configuration changed and was not read; `aish trust` trusts it again"
+            ));
+            Ok((None, String::new()))
+        }
+    }
+}
+
+fn read_instructions(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    match std::fs::File::open(path).and_then(|file| file.take(AGENTS_BYTES_MAX).read_to_end(&mut bytes)) {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        // Trusted and not there: there is just nothing to say.
+        Err(_) => String::new(),
+    }
+}
+
+fn config_failure(error: &ConfigError) -> Failure {
+    Failure::usage(error.to_string())
+}

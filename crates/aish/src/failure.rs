@@ -1,0 +1,126 @@
+//! What a person is told when something cannot be done: what was tried and what went wrong, then what to do (SPEC 10.4). The
+//! exit code comes from the same place (SPEC 10.2).
+
+use aish_core::sanitize;
+use aish_engine::EngineError;
+use aish_store::StoreError;
+
+/// Done.
+pub const DONE: u8 = 0;
+/// The turn failed.
+pub const FAILED: u8 = 1;
+/// Wrong usage or configuration.
+pub const USAGE: u8 = 2;
+/// An approval is needed.
+pub const APPROVAL_NEEDED: u8 = 3;
+/// Interrupted.
+pub const INTERRUPTED: u8 = 130;
+
+/// Why the program ends without having done what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    /// What was tried and what went wrong.
+    message: String,
+    /// What to do about it, a line each.
+    hints: Vec<String>,
+    /// The exit code.
+    code: u8,
+}
+
+impl Failure {
+    /// The turn, or what else was asked for, failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hints: Vec::new(),
+            code: FAILED,
+        }
+    }
+
+    /// The command line or the configuration is wrong.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hints: Vec::new(),
+            code: USAGE,
+        }
+    }
+
+    /// Adds a line that says what to do.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// What goes to standard error: lines that begin with `[aish]`.
+    pub fn lines(&self) -> String {
+        let mut out = String::new();
+        for (n, line) in self
+            .message
+            .lines()
+            .chain(self.hints.iter().map(String::as_str))
+            .enumerate()
+        {
+            out.push_str(if n == 0 { "[aish] " } else { "       " });
+            out.push_str(&sanitize::single_line(line));
+            out.push('\n');
+        }
+        out
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let message = error.to_string();
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Model(_) => Self::usage(message),
+            EngineError::NotPending(_) | EngineError::Digest(_) => {
+                Self::usage(message).hint("`aish sessions show ID` shows what waits")
+            }
+            EngineError::AnsweredOtherwise(_) | EngineError::NoOpenTurn(_) => Self::usage(message),
+            EngineError::Invalid { session, .. } => {
+                Self::usage(message).hint(format!("finish it first: aish resume {session}"))
+            }
+            EngineError::ReadOnly(_) | EngineError::LeaseLost(_) => Self::failed(message),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::NotFound(_) | StoreError::Ambiguous { .. } => {
+                Self::usage(message).hint("`aish sessions list` lists them")
+            }
+            StoreError::Leased { .. } => Self::failed(message).hint("wait until it is done there, or end that process"),
+            StoreError::Conflict { .. } | StoreError::LeaseLost(_) | StoreError::Format(_) | StoreError::Io { .. } => {
+                Self::failed(message)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 10.4: what went wrong, what to do; and no escape byte, wherever the text came from.
+    #[test]
+    fn lines() {
+        let failure = Failure::usage("no model\x1b[31m")
+            .hint("start one")
+            .hint("or set a key");
+        assert_eq!(
+            failure.lines(),
+            "[aish] no model\\x1b[31m\n       start one\n       or set a key\n"
+        );
+        assert_eq!(failure.code(), 2);
+    }
+}

@@ -1,0 +1,163 @@
+//! `aish sessions`: the ledger read by a person. Nothing here changes it.
+
+use crate::app::App;
+use crate::cli::{ExportFormat, Sessions};
+use crate::failure::{DONE, Failure};
+use aish_core::{SessionId, sanitize};
+use aish_store::export::{jsonl_line, markdown, markdown_head};
+use aish_store::{RawEvent, SessionFilter, Store};
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+/// Events read at once when a session is written out: a long one is never whole in memory.
+const EXPORT_EVENTS_AT_ONCE: usize = 1_000;
+/// Characters of a title in the list.
+const TITLE_CHARS_MAX: usize = 60;
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// There is no such session, or it cannot be read or written out.
+pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
+    let store = app.store();
+    match what {
+        Sessions::List => list(store.as_ref()).await,
+        Sessions::Show { id } => export(store.as_ref(), id, ExportFormat::Markdown, None).await,
+        Sessions::Export { id, format, file } => export(store.as_ref(), id, *format, file.as_deref()).await,
+    }
+}
+
+async fn list(store: &dyn Store) -> Result<u8, Failure> {
+    let sessions = store.list(SessionFilter::default()).await?;
+    let mut out = String::new();
+    for session in sessions {
+        let mark = if session.waiting { "  [waits]" } else { "" };
+        let title: String = sanitize::single_line(&session.title)
+            .chars()
+            .take(TITLE_CHARS_MAX)
+            .collect();
+        let _ = writeln!(
+            out,
+            "{}  {}  {:>5} events{mark}  {title}",
+            session.id,
+            when(session.updated),
+            session.events
+        );
+    }
+    print(&out)
+}
+
+async fn export(store: &dyn Store, id: &str, format: ExportFormat, file: Option<&Path>) -> Result<u8, Failure> {
+    let session = store.find(id).await?;
+    let mut sink: Box<dyn std::io::Write> = match file {
+        None => Box::new(std::io::stdout().lock()),
+        Some(path) => Box::new(create_private(path)?),
+    };
+    let mut seq = 0;
+    let mut head = match format {
+        ExportFormat::Markdown => markdown_head(&session, &title(store, &session).await?),
+        ExportFormat::Jsonl => String::new(),
+    };
+    loop {
+        let events: Vec<RawEvent> = store.load_raw(&session, seq, EXPORT_EVENTS_AT_ONCE).await?;
+        let Some(last) = events.last() else { break };
+        seq = last.seq;
+        let mut text = std::mem::take(&mut head);
+        match format {
+            ExportFormat::Jsonl => {
+                for event in &events {
+                    text.push_str(&jsonl_line(&session, event));
+                    text.push('\n');
+                }
+            }
+            ExportFormat::Markdown => text.push_str(&markdown(&events)),
+        }
+        // JSON escapes what a terminal would act on; Markdown is the text itself.
+        let text = match (format, file) {
+            (ExportFormat::Markdown, None) if std::io::stdout().is_terminal() => {
+                sanitize::multi_line(&text).into_owned()
+            }
+            (ExportFormat::Markdown | ExportFormat::Jsonl, _) => text,
+        };
+        if let Err(error) = sink.write_all(text.as_bytes()) {
+            return match error.kind() {
+                std::io::ErrorKind::BrokenPipe => Ok(DONE),
+                _other => Err(Failure::failed(format!("cannot write the export: {error}"))),
+            };
+        }
+    }
+    sink.flush()
+        .map_err(|error| Failure::failed(format!("cannot write the export: {error}")))?;
+    Ok(DONE)
+}
+
+async fn title(store: &dyn Store, id: &SessionId) -> Result<String, Failure> {
+    let sessions = store.list(SessionFilter::default()).await?;
+    Ok(sessions
+        .into_iter()
+        .find(|session| session.id == *id)
+        .map(|session| session.title)
+        .unwrap_or_default())
+}
+
+/// An export holds everything that was said: it is its user's alone.
+fn create_private(path: &Path) -> Result<std::fs::File, Failure> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| Failure::usage(format!("cannot write to {}: {error}", path.display())))
+}
+
+/// Writes to standard output; a reader that has gone away is not an error.
+///
+/// # Errors
+/// Anything else went wrong.
+pub fn print(text: &str) -> Result<u8, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to standard output: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(DONE),
+    }
+}
+
+/// A moment as `YYYY-MM-DD HH:MM` in UTC (civil-from-days, after Howard Hinnant's public-domain algorithm).
+pub fn when(unix_ms: u64) -> String {
+    let minutes = unix_ms / 60_000;
+    let (days, minute) = (minutes / 1_440, minutes % 1_440);
+    let z = days + 719_468;
+    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minute / 60, minute % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments() {
+        for (unix_ms, text) in [
+            (0, "1970-01-01 00:00"),
+            (951_782_400_000, "2000-02-29 00:00"),
+            (1_795_305_599_999, "2026-11-21 23:59"),
+        ] {
+            assert_eq!(when(unix_ms), text);
+        }
+    }
+}
