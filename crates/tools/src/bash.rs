@@ -9,7 +9,7 @@ mod process;
 mod status;
 mod tree;
 
-use crate::work::cancelled;
+use crate::work::{CANCELLED, cancelled};
 use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
@@ -186,6 +186,9 @@ impl Tool for BashTool {
                 Ok(request) => request,
                 Err(message) => return ToolOutput::error(message),
             };
+            if *cancel.borrow() {
+                return ToolOutput::error(CANCELLED);
+            }
             let spawn = |command: &str, time_max| Spawn {
                 command: command.to_owned(),
                 directory: context.directory.clone(),

@@ -47,6 +47,9 @@ pub(crate) async fn run_blocking(
     mut cancel: Cancel,
     work: impl FnOnce(&Stop) -> ToolOutput + Send + 'static,
 ) -> ToolOutput {
+    if *cancel.borrow() {
+        return ToolOutput::error(CANCELLED);
+    }
     let guard = StopOnDrop(Stop::default());
     let stop = guard.0.clone();
     let mut handle = tokio::task::spawn_blocking(move || work(&stop));

@@ -224,3 +224,19 @@ fn served_names_are_known() {
         ["file_read", "file_write", "bash", "glob"]
     );
 }
+
+proptest::proptest! {
+    /// SPEC 3.8: whatever a model sends gives an object or a message, never a panic.
+    #[test]
+    fn any_arguments_are_answered(text in r#"[{}\[\]":,a-z0-9.\\ \n-]{0,40}"#, value in r#""[^"\\]{0,10}"|-?[0-9.e]{1,20}|null|\{\}|\[1\]"#) {
+        let set = ToolSet::builtin();
+        for spec in set.specs() {
+            for arguments in [text.clone(), format!(r#"{{"path":"x","pattern":{value},"limit":{value},"all":{value}}}"#)] {
+                match set.validate(&spec.name, &arguments) {
+                    Ok(value) => assert!(value.is_object()),
+                    Err(message) => assert!(!message.is_empty() && !message.contains('\n')),
+                }
+            }
+        }
+    }
+}

@@ -48,8 +48,8 @@ struct Process {
     is_alive: bool,
     /// It has work to do: it runs, or waits for a processor or a disk.
     is_busy: bool,
-    /// It has left its old program and not begun the new one; until then it has no environment to read.
-    is_in_exec: bool,
+    /// It has left its old program and not begun the new one, or is about to end: it has no environment to read.
+    has_no_memory: bool,
 }
 
 impl Tree {
@@ -145,12 +145,23 @@ impl Tree {
         }
     }
 
+    /// An empty environment means: none at all, or a moment between two programs, or a process on its way out. Which of
+    /// them is told by looking again at the process after its environment.
     fn tag_of(&self, process: &Process) -> Tagged {
-        match fs::read(format!("/proc/{}/environ", process.id)) {
-            Ok(environment) if environment.contains_str(&self.tag) => Tagged::Yes,
-            Ok(_) if process.is_in_exec => Tagged::InDoubt,
-            Ok(_) | Err(_) => Tagged::No,
+        for _ in 0..LOOKS_MAX {
+            match fs::read(format!("/proc/{}/environ", process.id)) {
+                Err(_) => return Tagged::No,
+                Ok(environment) if environment.contains_str(&self.tag) => return Tagged::Yes,
+                Ok(environment) if !environment.is_empty() => return Tagged::No,
+                Ok(_) => {}
+            }
+            match process_of(process.id).filter(|now| now.is_alive && now.start == process.start) {
+                None => return Tagged::No,
+                Some(now) if now.has_no_memory => return Tagged::InDoubt,
+                Some(_) => {}
+            }
         }
+        Tagged::No
     }
 
     fn leader_id(&self) -> i32 {
@@ -162,7 +173,7 @@ impl Tree {
 #[derive(Debug, Default)]
 struct Found {
     members: Vec<Process>,
-    /// Some process, perhaps one of the tree, was just being replaced by another program.
+    /// Some process, perhaps one of the tree, was just being replaced by another program or ending.
     has_doubtful: bool,
 }
 
@@ -224,7 +235,7 @@ fn parse_stat(id: i32, stat: &str) -> Option<Process> {
         is_alive: !matches!(field(3)?, "Z" | "X" | "x"),
         is_busy: matches!(field(3)?, "R" | "D"),
         // Where the environment ends; 0 until the new program has one.
-        is_in_exec: !is_kernel_thread && number(field(51)) == Some(0),
+        has_no_memory: !is_kernel_thread && number(field(51)) == Some(0),
     })
 }
 
