@@ -113,9 +113,13 @@ impl App {
     /// # Errors
     /// The file cannot be changed: one line.
     pub fn save_rule(&self, rule: &str) -> Result<PathBuf, String> {
-        let rule = aish_core::policy::Rule::parse(rule)?;
-        config::add_rule(&self.paths.config_file, config::RuleList::Allow, &rule).map_err(|error| error.to_string())?;
-        Ok(self.paths.config_file.clone())
+        save_rule(&self.paths.config_file, rule)
+    }
+
+    /// The same, for whoever outlives this.
+    pub fn rule_saver(&self) -> Box<dyn FnMut(&str) -> Result<PathBuf, String> + Send> {
+        let file = self.paths.config_file.clone();
+        Box::new(move |rule| save_rule(&file, rule))
     }
 
     /// The ledger; opened when it is first used.
@@ -224,6 +228,12 @@ impl App {
             .map(|secret| ("config".to_owned(), secret.expose().to_owned()));
         Redactor::new(from_environment.chain(from_config))
     }
+}
+
+fn save_rule(file: &Path, rule: &str) -> Result<PathBuf, String> {
+    let rule = aish_core::policy::Rule::parse(rule)?;
+    config::add_rule(file, config::RuleList::Allow, &rule).map_err(|error| error.to_string())?;
+    Ok(file.to_owned())
 }
 
 fn result_chars(window: Option<u64>) -> usize {

@@ -9,7 +9,7 @@ mod failure;
 mod models;
 mod oneshot;
 mod paths;
-//mod repl;
+mod repl;
 mod sessions;
 mod talk;
 mod term;

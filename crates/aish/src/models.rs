@@ -9,7 +9,7 @@ use crate::paths::Environment;
 use aish_engine::{Model, Models};
 use aish_provider::client::{Network, Timeouts, client};
 use aish_provider::discover::{self, Candidate};
-use aish_provider::profile::{ToolRole, WireNaming};
+use aish_provider::profile::{CallsPerReply, ToolRole, WireNaming};
 use aish_provider::{HttpProvider, ModelProfile};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -228,6 +228,7 @@ impl Registry {
             Some(model) => (profile_of(model)?, self.configured_key(model)?),
             None => self.found_profile(name)?,
         };
+        let profile = ModelProfile { calls: calls_per_reply(&profile.base_url), ..profile };
         let (context_window, max_output_tokens) = (profile.context_window, profile.max_output_tokens);
         let provider = HttpProvider::new(self.client()?, profile, key, Timeouts::default());
         Ok(Model {
@@ -276,6 +277,13 @@ impl Models for Registry {
         ready.insert(name.to_owned(), model.clone());
         Ok(model)
     }
+}
+
+/// A server on this machine runs a model small enough for it.
+fn calls_per_reply(base_url: &str) -> CallsPerReply {
+    let host = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let here = ["127.", "localhost", "[::1]"].iter().any(|start| host.starts_with(start));
+    if here { CallsPerReply::One } else { CallsPerReply::Any }
 }
 
 fn profile_of(model: &ModelConfig) -> Result<ModelProfile, String> {

@@ -79,6 +79,16 @@ pub enum MaxTokensField {
     MaxCompletionTokens,
 }
 
+/// How many calls one reply may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallsPerReply {
+    /// As many as the model likes.
+    #[default]
+    Any,
+    /// One, enforced by the server where it can: small models that may go on calling go on until their context is full.
+    One,
+}
+
 /// A model and how to talk to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelProfile {
@@ -102,6 +112,8 @@ pub struct ModelProfile {
     pub wire_names: WireNaming,
     /// Which ids calls have on the wire.
     pub wire_call_ids: WireCallIds,
+    /// How many calls one reply may hold.
+    pub calls: CallsPerReply,
 }
 
 impl ModelProfile {
@@ -124,6 +136,7 @@ impl ModelProfile {
             tool_role: ToolRole::Native,
             wire_names: WireNaming::Underscore,
             wire_call_ids: WireCallIds::Own,
+            calls: CallsPerReply::Any,
         }
     }
 }

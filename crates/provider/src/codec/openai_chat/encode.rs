@@ -8,7 +8,7 @@
 use super::PATH;
 use crate::codec::Encoded;
 use crate::codec::names::{WireNames, fnv1a};
-use crate::profile::{MaxTokensField, ModelProfile, ToolRole, WireCallIds};
+use crate::profile::{CallsPerReply, MaxTokensField, ModelProfile, ToolRole, WireCallIds};
 use crate::{ErrorKind, ProviderError, Request};
 use aish_core::id::CallId;
 use aish_core::message::{Message, MessageCall, Part, ToolChoice, ToolSpec};
@@ -25,6 +25,8 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,6 +135,7 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         messages: Writer::new(profile, &names).write(request),
         tools: request.tools.iter().map(|tool| wire_tool(tool, &names)).collect(),
         tool_choice: is_forbidden.then_some("none"),
+        parallel_tool_calls: (profile.calls == CallsPerReply::One && !request.tools.is_empty()).then_some(false),
         temperature: profile.temperature,
         max_tokens,
         max_completion_tokens,
