@@ -207,7 +207,7 @@ impl<'a> Projector<'a> {
         });
         let calls = self.index.calls.remove(&(event.turn, &data.reply_id));
         // Calls of a reply that was cut are evidence, never sent: a model must not see half a call as one it made.
-        let calls = calls.filter(|_| !is_cut(data.stop)).unwrap_or_default();
+        let calls = calls.filter(|_| !data.stop.is_cut()).unwrap_or_default();
         let mut parts: Vec<Part> = data.parts.iter().filter(|part| is_sendable(part)).cloned().collect();
         if parts.is_empty() && !event.content.is_empty() {
             parts.push(Part::text(event.content.as_str()));
@@ -294,14 +294,6 @@ impl<'a> Projector<'a> {
                 self.steering.push((seq, message));
             }
         }
-    }
-}
-
-/// True for a reply that broke off: whatever calls it had can never run (SPEC 7.3).
-fn is_cut(stop: ReplyStop) -> bool {
-    match stop {
-        ReplyStop::Length | ReplyStop::Truncated | ReplyStop::Refused | ReplyStop::Interrupted => true,
-        ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Closing => false,
     }
 }
 

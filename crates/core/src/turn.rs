@@ -192,6 +192,16 @@ impl Call {
     }
 }
 
+impl ReplyStop {
+    /// True for a reply that broke off: whatever calls it had can never run, nor be sent (SPEC 7.3).
+    pub(crate) fn is_cut(self) -> bool {
+        match self {
+            Self::Length | Self::Truncated | Self::Refused | Self::Interrupted => true,
+            Self::End | Self::ToolCalls | Self::Closing => false,
+        }
+    }
+}
+
 /// What the model did last.
 #[derive(Clone, Debug)]
 enum Last {

@@ -144,6 +144,18 @@ impl Turn {
     }
 
     fn apply_failed(&mut self, data: &ModelFailed) -> Result<(), InvalidEvent> {
+        if let Last::Reply(reply) = &self.last
+            && data.text_shown
+            && reply.stop.is_cut()
+            && reply.attempt == data.attempt
+        {
+            // Why the reply that was kept broke off. Where a message was typed meanwhile the turn goes on all the same.
+            self.expect_unclosed()?;
+            if self.steered_seq <= reply.context_seq {
+                self.last = Last::Failed(data.clone());
+            }
+            return Ok(());
+        }
         self.expect_model()?;
         self.last = Last::Failed(data.clone());
         Ok(())
@@ -161,7 +173,7 @@ impl Turn {
         if data.reply_id.as_ref() != Some(&reply.id) {
             return Err(problem("belongs to another reply"));
         }
-        if !matches!(reply.stop, ReplyStop::End | ReplyStop::ToolCalls) {
+        if reply.stop.is_cut() {
             return Err(problem("was cut off and can never run"));
         }
         if self.call(&data.id).is_some() {

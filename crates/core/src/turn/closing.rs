@@ -85,6 +85,7 @@ impl Turn {
             StopReason::End | StopReason::Declined => Some("[stopped]".to_owned()),
             StopReason::Limit => Some("[stopped: tool call limit reached]".to_owned()),
             StopReason::ModelFailed => Some(match self.last_failure() {
+                Some(failed) if failed.text_shown => format!("[stopped: the reply broke off: {}]", failed.error),
                 Some(failed) => format!("[stopped: no reply from the model: {}]", failed.error),
                 None => "[stopped: the model gave no answer]".to_owned(),
             }),

