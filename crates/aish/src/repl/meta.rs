@@ -1,0 +1,295 @@
+//! Meta commands: one table, from which `:help`, completion and the reading of a line are all made.
+
+use aish_core::policy::ApprovalMode;
+
+/// A meta command as typed, its argument read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meta {
+    /// Say what there is.
+    Help,
+    /// Say which model is asked, or ask another from now on.
+    Model(Option<String>),
+    /// List the models.
+    Models,
+    /// List the tools.
+    Tools,
+    /// Say which rules hold, or change the mode.
+    Policy(Option<ApprovalMode>),
+    /// Empty the context.
+    Clear,
+    /// Go on with another session: that one, or the one used last.
+    Resume(Option<String>),
+    /// List the sessions.
+    Sessions,
+    /// Show the whole result of a call: that one, or the last.
+    Show(Option<String>),
+    /// Leave.
+    Quit,
+}
+
+/// A line that is no meta command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mistake {
+    /// There is none of that name.
+    #[error("no command :{name}{}; :help lists them", nearest.map(|near| format!(" (did you mean :{near}?)")).unwrap_or_default())]
+    Unknown {
+        /// What was typed.
+        name: String,
+        /// The nearest there is, if any is near.
+        nearest: Option<&'static str>,
+    },
+    /// It cannot be used like that.
+    #[error(":{usage} is how it is written{hint}")]
+    Usage {
+        /// The command with its arguments.
+        usage: String,
+        /// What was wrong, if there is more to say.
+        hint: String,
+    },
+}
+
+/// What may follow a command, for completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Nothing.
+    None,
+    /// A model's name.
+    Model,
+    /// An approval mode.
+    Mode,
+    /// A session's id.
+    Session,
+    /// A call's id.
+    Call,
+}
+
+/// A line of the table.
+pub struct Command {
+    /// Without the colon.
+    pub name: &'static str,
+    /// As `:help` writes it; empty for none.
+    pub arguments: &'static str,
+    /// What may follow.
+    pub argument: Argument,
+    /// One line.
+    pub help: &'static str,
+    read: fn(Option<&str>) -> Option<Meta>,
+}
+
+/// Every meta command.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "help",
+        arguments: "",
+        argument: Argument::None,
+        help: "this list",
+        read: |argument| argument.is_none().then_some(Meta::Help),
+    },
+    Command {
+        name: "model",
+        arguments: "[NAME]",
+        argument: Argument::Model,
+        help: "another model from now on, the same conversation",
+        read: |argument| Some(Meta::Model(argument.map(str::to_owned))),
+    },
+    Command {
+        name: "models",
+        arguments: "",
+        argument: Argument::None,
+        help: "the models there are",
+        read: |argument| argument.is_none().then_some(Meta::Models),
+    },
+    Command {
+        name: "tools",
+        arguments: "",
+        argument: Argument::None,
+        help: "the tools the model may call",
+        read: |argument| argument.is_none().then_some(Meta::Tools),
+    },
+    Command {
+        name: "policy",
+        arguments: "[ask|auto|full]",
+        argument: Argument::Mode,
+        help: "the rules that hold, or when to ask from now on",
+        read: |argument| match argument {
+            None => Some(Meta::Policy(None)),
+            Some(word) => mode(word).map(|mode| Meta::Policy(Some(mode))),
+        },
+    },
+    Command {
+        name: "clear",
+        arguments: "",
+        argument: Argument::None,
+        help: "empties the context; the ledger keeps everything",
+        read: |argument| argument.is_none().then_some(Meta::Clear),
+    },
+    Command {
+        name: "resume",
+        arguments: "[ID]",
+        argument: Argument::Session,
+        help: "go on with a session: that one, or the last used",
+        read: |argument| Some(Meta::Resume(argument.map(str::to_owned))),
+    },
+    Command {
+        name: "sessions",
+        arguments: "",
+        argument: Argument::None,
+        help: "the sessions used last",
+        read: |argument| argument.is_none().then_some(Meta::Sessions),
+    },
+    Command {
+        name: "show",
+        arguments: "[CALL]",
+        argument: Argument::Call,
+        help: "the whole result of a call: that one, or the last",
+        read: |argument| Some(Meta::Show(argument.map(str::to_owned))),
+    },
+    Command {
+        name: "quit",
+        arguments: "",
+        argument: Argument::None,
+        help: "leave; Ctrl-D on an empty line does the same",
+        read: |argument| argument.is_none().then_some(Meta::Quit),
+    },
+];
+
+/// What is not a meta command, for `:help`.
+const OTHER_INPUT: &[(&str, &str)] = &[
+    ("text", "asks the model; ?text does so whatever it looks like"),
+    ("!command", "runs in the shell; your next question has its output"),
+    ("!cd DIR", "changes the directory commands and tools run in"),
+    (
+        "Alt-Enter, \\ at the end",
+        "go on with the same message on another line",
+    ),
+    ("Ctrl-C", "stops what runs, or clears the line; quits nothing"),
+];
+
+/// Names no further apart than this many edits may have been meant.
+const MISTYPED_EDITS_MAX: usize = 2;
+
+/// The modes as they are written.
+pub const MODES: &[ApprovalMode] = &[ApprovalMode::Ask, ApprovalMode::Auto, ApprovalMode::Full];
+
+fn mode(word: &str) -> Option<ApprovalMode> {
+    MODES.iter().copied().find(|mode| mode.word() == word)
+}
+
+/// Reads a line without its colon.
+///
+/// # Errors
+/// What is wrong with it, one line.
+pub fn parse(line: &str) -> Result<Meta, Mistake> {
+    let line = line.trim();
+    let (name, argument) = match line.split_once(char::is_whitespace) {
+        Some((name, argument)) => (name, Some(argument.trim())),
+        None => (line, None),
+    };
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        let nearest = COMMANDS
+            .iter()
+            .map(|command| (strsim::damerau_levenshtein(name, command.name), command.name))
+            .filter(|(edits, near)| *edits <= MISTYPED_EDITS_MAX.min(near.len() / 2))
+            .min()
+            .map(|(_, near)| near)
+            .or_else(|| {
+                COMMANDS
+                    .iter()
+                    .map(|command| command.name)
+                    .find(|full| !name.is_empty() && full.starts_with(name))
+            });
+        return Err(Mistake::Unknown {
+            name: name.to_owned(),
+            nearest,
+        });
+    };
+    (command.read)(argument).ok_or_else(|| Mistake::Usage {
+        usage: usage(command),
+        hint: match command.argument {
+            Argument::None => "; nothing follows it".to_owned(),
+            Argument::Model | Argument::Mode | Argument::Session | Argument::Call => String::new(),
+        },
+    })
+}
+
+fn usage(command: &Command) -> String {
+    [command.name, command.arguments].join(" ").trim_end().to_owned()
+}
+
+/// What `:help` says: one screen.
+pub fn help() -> String {
+    let commands = COMMANDS
+        .iter()
+        .map(|command| (format!(":{}", usage(command)), command.help));
+    let others = OTHER_INPUT.iter().map(|(input, help)| ((*input).to_owned(), *help));
+    let lines: Vec<(String, &str)> = commands.chain(others).collect();
+    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
+    lines
+        .iter()
+        .map(|(left, help)| format!("  {left:width$}  {help}\n"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 8.1: every command of the table is read, with and without its argument.
+    #[test]
+    fn every_command_is_read() {
+        for command in COMMANDS {
+            assert!(parse(command.name).is_ok(), "{}", command.name);
+            let takes_none = command.argument == Argument::None;
+            assert_eq!(
+                parse(&format!("{} ask", command.name)).is_err(),
+                takes_none,
+                "{}",
+                command.name
+            );
+        }
+        assert_eq!(parse("policy  auto "), Ok(Meta::Policy(Some(ApprovalMode::Auto))));
+        assert_eq!(parse("model desk"), Ok(Meta::Model(Some("desk".into()))));
+    }
+
+    /// SPEC 10.4: a mistake says what to do.
+    #[test]
+    fn mistakes() {
+        let check = |line: &str, expect: &str| {
+            assert_eq!(
+                parse(line).map_err(|mistake| mistake.to_string()),
+                Err(expect.to_owned())
+            );
+        };
+        check("quti", "no command :quti (did you mean :quit?); :help lists them");
+        check("sess", "no command :sess (did you mean :sessions?); :help lists them");
+        check("xyzzy", "no command :xyzzy; :help lists them");
+        check("", "no command :; :help lists them");
+        check("policy maybe", ":policy [ask|auto|full] is how it is written");
+        check("quit now", ":quit is how it is written; nothing follows it");
+    }
+
+    /// `:help` fits one screen of 24 rows and 80 columns.
+    #[test]
+    fn help_fits_a_screen() {
+        let help = help();
+        assert!(help.lines().count() < 24);
+        assert!(help.lines().all(|line| line.chars().count() < 80), "{help}");
+        insta::assert_snapshot!(help, @r#"
+        :help                    this list
+        :model [NAME]            another model from now on, the same conversation
+        :models                  the models there are
+        :tools                   the tools the model may call
+        :policy [ask|auto|full]  the rules that hold, or when to ask from now on
+        :clear                   empties the context; the ledger keeps everything
+        :resume [ID]             go on with a session: that one, or the last used
+        :sessions                the sessions used last
+        :show [CALL]             the whole result of a call: that one, or the last
+        :quit                    leave; Ctrl-D on an empty line does the same
+        text                     asks the model; ?text does so whatever it looks like
+        !command                 runs in the shell; your next question has its output
+        !cd DIR                  changes the directory commands and tools run in
+        Alt-Enter, \ at the end  go on with the same message on another line
+        Ctrl-C                   stops what runs, or clears the line; quits nothing
+        "#);
+    }
+}

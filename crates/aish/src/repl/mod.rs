@@ -1,0 +1,345 @@
+//! The conversational prompt: read a line, send it where it belongs, show what comes of it, until somebody leaves.
+//!
+//! [`Repl::run`] is all the rest of the program needs. Lines come from an editor on a terminal and from a plain reader
+//! everywhere else ([`reader`]); where a line goes is decided by [`route`]; [`turns`] drives the engine and asks; [`front`]
+//! shows. Nothing here knows how a model is reached or a rule is saved: that comes in with [`ReplOptions`].
+
+mod commands;
+mod complete;
+mod editor;
+mod front;
+mod meta;
+mod prompt;
+mod reader;
+mod restore;
+mod route;
+mod shell;
+mod show;
+mod turns;
+
+use crate::paths::Environment;
+use crate::term::{Form, Stream};
+use aish_core::turn::StopReason;
+use aish_engine::{Driver, Engine};
+use complete::Words;
+use editor::{Editor, EditorSetup};
+use front::Front;
+use futures_util::future::BoxFuture;
+use prompt::{PromptText, Saved};
+use reader::{Input, Lines, Reader};
+use route::Route;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use turns::TurnEnd;
+
+/// Exit codes (SPEC 10.2) of a session without a terminal, whose last turn is what it was run for.
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const APPROVAL_NEEDED: u8 = 3;
+const INTERRUPTED: u8 = 130;
+
+/// Why the prompt had to be left. Everything that happens in a turn is told at the prompt instead.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplError {
+    /// The terminal, a signal or a thread was not to be had.
+    #[error("cannot open the prompt: {0}")]
+    Open(#[source] io::Error),
+    /// Lines cannot be read any more.
+    #[error("cannot read what is typed: {0}")]
+    Read(#[source] io::Error),
+}
+
+/// A model that can be chosen, for `:models`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelLine {
+    /// What it is called here.
+    pub name: String,
+    /// Where it is and where that is known from, one line.
+    pub origin: String,
+}
+
+/// Saves an allow rule; says in which file, or why not.
+pub type SaveRule = Box<dyn FnMut(&str) -> Result<PathBuf, String> + Send>;
+/// Finds all models there are; may look around on the network.
+pub type ListModels = Box<dyn Fn() -> BoxFuture<'static, Vec<ModelLine>> + Send>;
+
+/// Whether the session had a life before this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// It is new.
+    New,
+    /// It was restored, and whoever opened it has said so: it is shown again, and what waits in it is asked.
+    Restored,
+}
+
+/// What the prompt needs besides the engine.
+pub struct ReplOptions {
+    /// The variables of the process: `HOME`, `TERM`, `NO_COLOR`.
+    pub environment: Environment,
+    /// Where the history is kept.
+    pub data_dir: PathBuf,
+    /// Whether the session had a life before.
+    pub opened: Opened,
+    /// Said first, at a terminal only; lines of our own.
+    pub welcome: String,
+    /// Names that complete after `:model` before the models were listed.
+    pub model_names: Vec<String>,
+    /// For `:models`.
+    pub models: ListModels,
+    /// For the answer `s`.
+    pub save_rule: SaveRule,
+}
+
+/// The prompt.
+pub struct Repl {
+    engine: Arc<Engine>,
+    driver: Driver,
+    options: ReplOptions,
+    front: Front,
+    reader: Reader,
+    kind: Kind,
+    words: Words,
+    previous_directory: Option<PathBuf>,
+    last: Option<TurnEnd>,
+}
+
+/// Where lines come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A terminal with an editor: it shows the prompt itself.
+    Edited,
+    /// A terminal without: the prompt is written before each line.
+    Dumb,
+    /// No terminal: no prompt, and the last turn decides the exit code.
+    Piped,
+}
+
+/// What comes after a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Prompt,
+    Quit,
+}
+
+impl Repl {
+    /// Runs the prompt until it is left; gives the exit code. The terminal is as it was found afterwards.
+    ///
+    /// # Errors
+    /// There is nothing to read from or write to.
+    pub async fn run(engine: Arc<Engine>, driver: Driver, options: ReplOptions) -> Result<u8, ReplError> {
+        let mut repl = Self::open(engine, driver, options)?;
+        let left = repl.loop_on().await;
+        // Whatever still ends has time to, with the terminal given back.
+        repl.front.guard.restore();
+        repl.driver.settle().await;
+        repl.front.catch_up().await;
+        left.map(|()| repl.exit_code())
+    }
+
+    fn open(engine: Arc<Engine>, mut driver: Driver, options: ReplOptions) -> Result<Self, ReplError> {
+        let front = Front::take(&options.environment, engine.redactor.clone()).map_err(ReplError::Open)?;
+        driver.watch(&front.notices);
+        let stdin_is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
+        let kind = match (stdin_is_terminal, front.renderer.look().form) {
+            (true, Form::Framed) => Kind::Edited,
+            (true, Form::Plain) => Kind::Dumb,
+            (false, _) => Kind::Piped,
+        };
+        let words = Words::default();
+        let names = options.model_names.clone();
+        words.update(|words| words.models = names);
+        let reader = match kind {
+            Kind::Edited => {
+                let setup = EditorSetup {
+                    data_dir: options.data_dir.clone(),
+                    words: words.clone(),
+                    colour: front.renderer.look().colour,
+                    notices: front.notices.clone(),
+                };
+                Reader::start(move || Editor::new(setup))
+            }
+            Kind::Dumb | Kind::Piped => Reader::start(|| Lines::new(io::stdin().lock())),
+        };
+        Ok(Self {
+            reader: reader.map_err(ReplError::Open)?,
+            engine,
+            driver,
+            options,
+            front,
+            kind,
+            words,
+            previous_directory: None,
+            last: None,
+        })
+    }
+
+    async fn loop_on(&mut self) -> Result<(), ReplError> {
+        self.begin().await?;
+        while self.front.leave_status().is_none() {
+            self.front.renderer.expect_model(&self.engine.settings().model);
+            self.front.catch_up().await;
+            let next = match self.read().await? {
+                Input::Line(line) => self.dispatch(&line).await?,
+                Input::Interrupted => Next::Prompt,
+                Input::End => Next::Quit,
+            };
+            match next {
+                Next::Prompt => {}
+                Next::Quit => break,
+            }
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self) -> Result<(), ReplError> {
+        if self.kind != Kind::Piped && !self.options.welcome.is_empty() {
+            let welcome = std::mem::take(&mut self.options.welcome);
+            self.front.print(&format!("{}\n", welcome.trim_end())).await;
+        }
+        match self.options.opened {
+            Opened::New => Ok(()),
+            Opened::Restored => self.restored().await,
+        }
+    }
+
+    /// A turn that is open from before: what waits is asked at once; what was cut off is the person's to decide.
+    async fn open_turn(&mut self) -> Result<(), ReplError> {
+        if self.driver.session().open_turn().is_none() {
+            return Ok(());
+        }
+        if self.driver.pending().is_empty() {
+            self.front.say("the last turn was cut off before its end").await;
+            for call in restore::in_doubt(self.driver.session()) {
+                self.front
+                    .say(&format!("in doubt: {call} was started; it is not run again"))
+                    .await;
+            }
+            let answer = self.ask_line("go on with it? [Y/n] ").await;
+            // Nobody there is not a yes: the turn stays as it is, for somebody who can decide.
+            let Some(answer) = answer else {
+                return Ok(());
+            };
+            if answer.trim_start().starts_with(['n', 'N']) {
+                if let Err(error) = self.driver.cancel("not gone on with").await {
+                    self.front.say(&error.to_string()).await;
+                }
+                return Ok(());
+            }
+        }
+        self.last = Some(self.drive_on().await?);
+        Ok(())
+    }
+
+    async fn dispatch(&mut self, line: &str) -> Result<Next, ReplError> {
+        self.front.forget_interrupts();
+        match route::route(line) {
+            Route::Nothing => {}
+            Route::Meta(Ok(command)) => return self.meta(command).await,
+            Route::Meta(Err(mistake)) => self.front.say(&mistake.to_string()).await,
+            Route::Shell(command) => self.run_shell(&command).await?,
+            Route::Model(text) => {
+                let end = self.say_to_model(&text).await?;
+                self.last = Some(end);
+                self.note_calls();
+                return Ok(self.next_after(end));
+            }
+        }
+        Ok(Next::Prompt)
+    }
+
+    /// A person sees how a turn ended and says something else; piped lines were written for turns that end well.
+    fn next_after(&self, end: TurnEnd) -> Next {
+        match (self.kind, end) {
+            // What comes next in the file could only be refused, or was not meant to run any more.
+            (Kind::Piped, TurnEnd::Over(StopReason::Cancelled) | TurnEnd::Waiting) => Next::Quit,
+            (Kind::Piped, TurnEnd::Over(_) | TurnEnd::Failed) | (Kind::Edited | Kind::Dumb, _) => Next::Prompt,
+        }
+    }
+
+    /// Calls with a result complete after `:show`.
+    fn note_calls(&self) {
+        let results = self
+            .driver
+            .session()
+            .events()
+            .iter()
+            .filter_map(aish_core::Event::tool_result);
+        let calls: Vec<String> = results.map(|result| result.tool_call_id.as_str().to_owned()).collect();
+        self.words.update(|words| words.calls = calls);
+    }
+
+    /// The next line. A signal to leave ends the wait.
+    async fn read(&mut self) -> Result<Input, ReplError> {
+        let prompt = self.prompt();
+        let mut leaving = self.front.leaving();
+        self.show_prompt(&prompt).await;
+        let mut line = self.reader.begin(prompt.clone());
+        loop {
+            tokio::select! {
+                biased;
+                _ = leaving.wait_for(Option::is_some) => return Ok(Input::End),
+                input = &mut line => {
+                    let gone = || io::Error::other("the reader stopped");
+                    let input = input.unwrap_or_else(|_| Err(gone()));
+                    return input.map_err(|error| {
+                        self.front.guard.restore();
+                        ReplError::Read(error)
+                    });
+                }
+                () = self.front.interrupted() => {}
+            }
+            // An editor sees Ctrl-C as a key; here it was a signal, and the terminal has thrown the line away.
+            match self.kind {
+                Kind::Edited => {}
+                Kind::Dumb => {
+                    self.front.print("\n").await;
+                    self.show_prompt(&prompt).await;
+                }
+                Kind::Piped => return Ok(self.interrupted_without_terminal()),
+            }
+        }
+    }
+
+    fn interrupted_without_terminal(&mut self) -> Input {
+        self.last = Some(TurnEnd::Over(StopReason::Cancelled));
+        Input::End
+    }
+
+    async fn show_prompt(&mut self, prompt: &PromptText) {
+        match self.kind {
+            Kind::Dumb => {
+                let text = format!("{}{}", prompt.left(), prompt::INDICATOR);
+                self.front.draw(|_, out| out.push(Stream::Frame, &text)).await;
+            }
+            Kind::Edited | Kind::Piped => {}
+        }
+    }
+
+    fn prompt(&self) -> PromptText {
+        let settings = self.engine.settings();
+        PromptText {
+            directory: prompt::shortened(&settings.context.directory, self.options.environment.path("HOME")),
+            model: settings.model,
+            mode: settings.mode,
+            saved: if self.driver.is_unsaved() {
+                Saved::No
+            } else {
+                Saved::Yes
+            },
+        }
+    }
+
+    fn exit_code(&self) -> u8 {
+        match (self.front.leave_status(), self.kind) {
+            (Some(status), _) => status,
+            (None, Kind::Edited | Kind::Dumb) => DONE,
+            (None, Kind::Piped) => match self.last {
+                None | Some(TurnEnd::Over(StopReason::End | StopReason::Limit | StopReason::Declined)) => DONE,
+                Some(TurnEnd::Over(StopReason::ModelFailed | StopReason::Truncated) | TurnEnd::Failed) => FAILED,
+                Some(TurnEnd::Over(StopReason::Cancelled)) => INTERRUPTED,
+                Some(TurnEnd::Waiting) => APPROVAL_NEEDED,
+            },
+        }
+    }
+}

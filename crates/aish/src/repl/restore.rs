@@ -1,0 +1,205 @@
+//! A restored session on the screen: the conversation so far, from the ledger's own words (SPEC 2.8).
+
+use crate::term::Output;
+use crate::term::render::Renderer;
+use aish_core::event::{Body, Event, readable_call};
+use aish_core::id::CallId;
+use aish_core::projection;
+use aish_core::session::Session;
+use aish_engine::Notice;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Events of the context that are shown again: more would scroll past unread, and cost time before the prompt.
+const EVENTS_SHOWN_MAX: usize = 200;
+/// Before what the person said.
+const SAID_MARK: &str = "❯";
+
+/// Shows the conversation again, as it looked.
+pub fn conversation(session: &Session, renderer: &mut Renderer, out: &mut Output) {
+    let context = projection::context(session.events());
+    let hidden = context.len().saturating_sub(EVENTS_SHOWN_MAX);
+    let (before, shown) = context.split_at(hidden);
+    let earlier = before.iter().filter(|event| event.body.is_conversation()).count();
+    if earlier > 0 {
+        let id = session.id();
+        renderer.status(
+            &format!("{earlier} earlier messages are not shown; `aish sessions show {id}` shows them"),
+            out,
+        );
+    }
+    // A result may stand below the cut of its call.
+    let mut calls: BTreeMap<&CallId, String> = BTreeMap::new();
+    for event in context {
+        if let Some(call) = event.tool_call() {
+            calls.insert(&call.id, readable_call(&call.function.name, &call.function.arguments));
+        }
+    }
+    for event in shown {
+        again(event, &calls, renderer, out);
+    }
+    renderer.turn_over(out);
+}
+
+fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Renderer, out: &mut Output) {
+    match &event.body {
+        Body::User(_) => renderer.said(SAID_MARK, &event.content, out),
+        Body::Assistant(_) => {
+            renderer.notice(&Notice::Text(event.content.clone()), Duration::ZERO, out);
+            renderer.notice(&Notice::ReplyEnded, Duration::ZERO, out);
+        }
+        Body::ToolResult(result) => {
+            let call = result.tool_call_id.clone();
+            let notice = Notice::CallEnded {
+                readable: calls.get(&call).cloned().unwrap_or_else(|| result.name.clone()),
+                call,
+                output: result.output.clone(),
+                summary: event.content.clone(),
+                success: result.success,
+                end: result.end,
+            };
+            renderer.notice(&notice, Duration::ZERO, out);
+        }
+        Body::Command(command) => {
+            renderer.command_begun(&command.line, out);
+            renderer.command_ended(command, out);
+        }
+        // A call is shown with its result; the rest is not conversation.
+        Body::System(_)
+        | Body::ToolCall(_)
+        | Body::TurnStarted(_)
+        | Body::CallGated(_)
+        | Body::CallAnswered(_)
+        | Body::CallStarted(_)
+        | Body::ModelFailed(_)
+        | Body::Suspended(_)
+        | Body::Resumed(_)
+        | Body::Cancelled(_)
+        | Body::TurnEnded(_)
+        | Body::Usage(_)
+        | Body::Clear
+        | Body::Mark(_)
+        | Body::Rewind(_)
+        | Body::Fork(_)
+        | Body::Compaction(_)
+        | Body::Memory(_)
+        | Body::Note(_)
+        | Body::Unknown { .. } => {}
+    }
+}
+
+/// Calls of the open turn that were started and whose end nobody knows, readable (SPEC 2.6).
+pub fn in_doubt(session: &Session) -> Vec<String> {
+    let Some(turn) = session.open_turn() else {
+        return Vec::new();
+    };
+    let cut = turn.calls().iter().filter(|call| call.started && call.is_open());
+    cut.map(|call| match session.call_event(&call.id) {
+        Some(event) => readable_call(&event.function.name, &event.function.arguments),
+        None => call.name.clone(),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::term::Look;
+    use aish_core::event::{Assistant, Command, Draft, Function, ReplyStop, ResultEnd, ToolCall, ToolResult};
+    use aish_core::id::{ReplyId, SessionId};
+    use aish_core::redact::Redactor;
+
+    fn session(drafts: Vec<Draft>) -> Session {
+        let id = SessionId::from_parts(0, 7);
+        let events = (1..).zip(drafts).map(|(seq, draft)| draft.place(&id, seq, 0)).collect();
+        Session::load(id, events)
+    }
+
+    fn shown(session: &Session) -> String {
+        let mut renderer = Renderer::new(Look::PLAIN, Redactor::default());
+        let mut out = Output::new();
+        conversation(session, &mut renderer, &mut out);
+        out.text()
+    }
+
+    fn assistant(text: &str) -> Draft {
+        let data = Assistant {
+            reply_id: ReplyId::nth(1, 1),
+            parts: Vec::new(),
+            model: None,
+            attempt: 1,
+            stop: ReplyStop::End,
+            context_seq: 0,
+        };
+        Draft::new(1, text, Body::Assistant(data))
+    }
+
+    fn round() -> Vec<Draft> {
+        let call = ToolCall {
+            id: CallId::nth(1, 1),
+            call_type: "function".into(),
+            function: Function {
+                name: "glob".into(),
+                arguments: r#"{"pattern":"*.c"}"#.into(),
+            },
+            reply_id: None,
+            provider_id: None,
+        };
+        let result = ToolResult {
+            tool_call_id: CallId::nth(1, 1),
+            name: "glob".into(),
+            output: r#"{"output":"a.c\nb.c","count":2}"#.into(),
+            success: true,
+            end: ResultEnd::Completed,
+        };
+        let command = Command {
+            line: "make".into(),
+            status: Some(0),
+            output: "cc a.c\n".into(),
+            ..Command::default()
+        };
+        vec![
+            Draft::user(1, "find the sources\nplease"),
+            assistant("I'll look."),
+            Draft::tool_call(1, call),
+            Draft::tool_result(1, "2 files found", result),
+            assistant("Two files."),
+            Draft::new(0, "make (exit 0)", Body::Command(command)),
+        ]
+    }
+
+    /// SPEC 2.8: the screen is rebuilt from the ledger's content.
+    #[test]
+    fn a_session_is_shown_again() {
+        insta::assert_snapshot!(shown(&session(round())), @r#"
+        ❯ find the sources
+          please
+        I'll look.
+        --- glob(pattern="*.c")
+            a.c
+            b.c
+        --- 2 files found
+        Two files.
+        --- ! make
+            cc a.c
+        --- exit 0
+        "#);
+    }
+
+    /// SPEC 2.8: a long session shows its end and says so; SPEC 2.9: what was cleared is not shown.
+    #[test]
+    fn long_and_cleared_sessions() {
+        let many = (0..150).flat_map(|n| [Draft::user(1, format!("question {n}")), assistant("answer")]);
+        let text = shown(&session(many.collect()));
+        assert!(text.starts_with("[aish] 100 earlier messages are not shown"), "{text}");
+        assert!(
+            !text.contains("question 49\n") && text.contains("question 50\n"),
+            "{text}"
+        );
+        let mut cleared = round();
+        cleared.push(Draft::new(0, "context cleared", Body::Clear));
+        cleared.push(Draft::user(2, "anew"));
+        assert_eq!(shown(&session(cleared)), "❯ anew\n");
+    }
+}

@@ -1,0 +1,177 @@
+//! The terminal is given back as it was found (SPEC 8.7): at a normal end, while unwinding, and on signals.
+//!
+//! A [`Guard`] remembers the terminal's settings at start. `TERM`, `HUP` and `QUIT` restore them and ask the program to
+//! leave ([`Guard::leaving`]); a program that does not within a grace period is ended with 128 + n all the same. `TSTP`
+//! gives the terminal back while aish is stopped and takes it again afterwards.
+
+use super::tty::is_foreground;
+use rustix::fd::OwnedFd;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::signal::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long the program may take to leave after a signal told it to: it ends its children and writes what it knows.
+const LEAVE_MS_MAX: u64 = 2_000;
+/// What is added to a signal's number to make the exit status shells expect.
+const SIGNAL_STATUS_BASE: i32 = 128;
+/// Ends every style, should one have been left on.
+const STYLES_OFF: &[u8] = b"\x1b[0m";
+
+/// The status to leave with; `None` while nobody asked.
+pub type Leaving = watch::Receiver<Option<u8>>;
+
+/// Gives the terminal back.
+pub struct Guard {
+    found: Arc<Found>,
+    leave: watch::Sender<Option<u8>>,
+    signals: Handle,
+}
+
+/// How the terminal was found.
+struct Found {
+    terminal: Option<(OwnedFd, Termios)>,
+}
+
+impl Guard {
+    /// Remembers the terminal on standard input, if it is one, and watches the signals.
+    ///
+    /// # Errors
+    /// Signals cannot be watched.
+    pub fn install() -> io::Result<Self> {
+        Self::of_terminal(rustix::stdio::stdin())
+    }
+
+    fn of_terminal(fd: impl rustix::fd::AsFd) -> io::Result<Self> {
+        let terminal = match tcgetattr(&fd) {
+            Ok(settings) => Some((fd.as_fd().try_clone_to_owned()?, settings)),
+            Err(_) => None,
+        };
+        let found = Arc::new(Found { terminal });
+        let (leave, _) = watch::channel(None);
+        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGQUIT, SIGTSTP])?;
+        let handle = signals.handle();
+        let (watched, leaver) = (Arc::clone(&found), leave.clone());
+        // A thread, not a task: a runtime that is stuck in a write must not keep the terminal.
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                if signal == SIGTSTP {
+                    watched.stop();
+                } else {
+                    watched.restore();
+                    leave_or_die(&leaver, signal);
+                }
+            }
+        })?;
+        Ok(Self {
+            found,
+            leave,
+            signals: handle,
+        })
+    }
+
+    /// Turns `Some(status)` when a signal told the program to leave.
+    pub fn leaving(&self) -> Leaving {
+        self.leave.subscribe()
+    }
+
+    /// Echo is off until the result is dropped, so that keys pressed during a turn do not end up in its text; they stay
+    /// typed, and Ctrl-C keeps working.
+    pub fn quiet(&self) -> Quiet {
+        if let Some((terminal, settings)) = &self.found.terminal
+            && is_foreground(terminal)
+        {
+            let mut quiet = settings.clone();
+            quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+            quiet.local_modes |= LocalModes::ISIG | LocalModes::ICANON;
+            // A terminal that refuses echoes: ugly, not wrong.
+            let _ = tcsetattr(terminal, OptionalActions::Now, &quiet);
+        }
+        Quiet {
+            found: Arc::clone(&self.found),
+        }
+    }
+
+    /// Puts the settings back.
+    pub fn restore(&self) {
+        self.found.restore();
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.signals.close();
+        self.found.restore();
+    }
+}
+
+/// While it lives the terminal does not echo.
+pub struct Quiet {
+    found: Arc<Found>,
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        self.found.restore();
+    }
+}
+
+impl Found {
+    fn restore(&self) {
+        if let Some((terminal, settings)) = &self.terminal
+            && is_foreground(terminal)
+        {
+            let _ = tcsetattr(terminal, OptionalActions::Now, settings);
+        }
+    }
+
+    /// As the terminal's stop key wants it: stopped, with the terminal as the shell expects it; then on as before.
+    fn stop(&self) {
+        let during = self
+            .terminal
+            .as_ref()
+            .and_then(|(terminal, _)| tcgetattr(terminal).ok());
+        self.restore();
+        if let Some((terminal, _)) = &self.terminal {
+            let _ = rustix::io::write(terminal, STYLES_OFF);
+        }
+        let _ = low_level::emulate_default_handler(SIGTSTP);
+        if let (Some((terminal, _)), Some(during)) = (&self.terminal, during)
+            && is_foreground(terminal)
+        {
+            let _ = tcsetattr(terminal, OptionalActions::Now, &during);
+        }
+    }
+}
+
+fn leave_or_die(leave: &watch::Sender<Option<u8>>, signal: i32) {
+    let status = SIGNAL_STATUS_BASE + signal;
+    leave.send_replace(Some(u8::try_from(status).unwrap_or(u8::MAX)));
+    // A second signal does not wait: whoever sends two means it.
+    let spawned = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
+        std::thread::sleep(Duration::from_millis(LEAVE_MS_MAX));
+        low_level::exit(status);
+    });
+    if spawned.is_err() {
+        low_level::exit(status);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// SPEC 8.7: without a terminal there is nothing to give back, and nothing fails.
+    #[test]
+    fn no_terminal() {
+        let file = tempfile::tempfile().unwrap();
+        let guard = Guard::of_terminal(&file).unwrap();
+        drop(guard.quiet());
+        assert_eq!(*guard.leaving().borrow(), None);
+    }
+}

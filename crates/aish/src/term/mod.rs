@@ -1,0 +1,27 @@
+//! The terminal front's lower half: what is shown, and how the terminal is treated.
+//!
+//! Two concepts. *Rendering* is pure: a [`render::Renderer`] turns notices into an [`Output`], append-only text on three
+//! streams, for a given [`Look`]; whoever is in front decides which file descriptor a stream goes to and writes it
+//! ([`screen`]). *Manners* are not: [`guard`] gives the terminal back as it was found, [`tty`] asks the person at the
+//! controlling terminal, [`approval`] is the question of SPEC 5.3 on top of it.
+//!
+//! Nothing untrusted reaches a terminal but through this module, and everything untrusted passes `aish_core::sanitize`
+//! on its way (SPEC 8.8).
+
+pub mod approval;
+mod frame;
+pub mod guard;
+mod look;
+mod output;
+pub mod render;
+mod rows;
+pub mod screen;
+pub mod tty;
+
+pub use look::{Colour, Form, Look};
+pub use output::{Output, Stream};
+
+#[cfg(test)]
+mod approval_tests;
+#[cfg(test)]
+mod render_tests;

@@ -1,0 +1,350 @@
+//! Notices become lines: pure, append-only, for any width (SPEC 8.5, 8.6, 8.8).
+//!
+//! A [`Renderer`] remembers in what it last wrote (a reply, thinking, the frame of a call) and on which column, so that
+//! whatever comes next begins on a line of its own. It never moves the cursor: what was written stays as it is, and the
+//! terminal's scrollback is the record.
+//!
+//! Time comes in as data: `now` is any clock that only grows.
+
+pub use super::frame::body_of;
+use super::frame::{self, Foot};
+use super::look::{BOLD, DIM, Form, Look};
+use super::rows::{Clean, Rows};
+use super::{Output, Stream};
+use aish_core::event::{Command, ResultEnd};
+use aish_core::id::CallId;
+use aish_core::redact::Redactor;
+use aish_core::sanitize;
+use aish_engine::Notice;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The first words of every status line (SPEC 10.4).
+pub const STATUS_START: &str = "[aish] ";
+/// Before the first line of thinking.
+const THINKING_START: &str = "thinking: ";
+
+/// Turns what happens into text.
+pub struct Renderer {
+    look: Look,
+    redactor: Redactor,
+    region: Region,
+    clean: Clean,
+    /// Calls that run, and since when.
+    running: BTreeMap<CallId, Duration>,
+    model: Option<String>,
+}
+
+/// What was written last.
+enum Region {
+    /// Nothing that is still open.
+    Between,
+    /// A reply or thinking.
+    Prose(Prose),
+    /// The frame of a call or of the user's own command.
+    Frame(Frame),
+}
+
+struct Prose {
+    stream: Stream,
+    /// False until something visible was said: models begin with empty lines.
+    begun: bool,
+    at_line_start: bool,
+}
+
+struct Frame {
+    /// `None` for the user's own command.
+    call: Option<CallId>,
+    rows: Rows,
+    printed: bool,
+}
+
+impl Renderer {
+    /// For that look; `redactor` keeps secrets out of status lines (SPEC 10.5).
+    pub fn new(look: Look, redactor: Redactor) -> Self {
+        Self {
+            look,
+            redactor,
+            region: Region::Between,
+            clean: Clean::default(),
+            running: BTreeMap::new(),
+            model: None,
+        }
+    }
+
+    /// How things look now.
+    pub fn look(&self) -> Look {
+        self.look
+    }
+
+    /// The terminal's size changed: what comes next is laid out for it.
+    pub fn set_look(&mut self, look: Look) {
+        self.look = look;
+    }
+
+    /// The model the person believes to be talking to: another one that is asked is named (SPEC 7.6).
+    pub fn expect_model(&mut self, name: &str) {
+        self.model = Some(name.to_owned());
+    }
+
+    /// One notice.
+    pub fn notice(&mut self, notice: &Notice, now: Duration, out: &mut Output) {
+        match notice {
+            Notice::Asking { model } => self.asking(model, out),
+            Notice::Text(text) => self.prose(Stream::Reply, text, out),
+            Notice::Thinking(text) => self.prose(Stream::Frame, text, out),
+            Notice::CallBegun { name } => self.call_begun(name, out),
+            Notice::ReplyEnded => self.finish(out),
+            Notice::CallStarted { call, readable } => {
+                self.running.insert(call.clone(), now);
+                self.open_frame(Some(call.clone()), readable, out);
+            }
+            Notice::ToolOutput { call, text } => self.printed(call, text, out),
+            Notice::CommandOutput(text) => self.command_printed(text, out),
+            Notice::CallEnded {
+                call,
+                readable,
+                output,
+                summary,
+                success,
+                end,
+            } => {
+                let took = self.running.remove(call).map(|since| now.saturating_sub(since));
+                let foot = Foot {
+                    summary,
+                    success: *success,
+                    end: *end,
+                    took,
+                };
+                self.call_ended(call, readable, output, &foot, out);
+            }
+            Notice::Retrying {
+                attempt,
+                wait_ms,
+                problem,
+            } => {
+                let wait = frame::duration(Duration::from_millis(*wait_ms));
+                self.status(&format!("{problem}; attempt {attempt} in {wait}"), out);
+            }
+            // Shown nowhere; the ledger has both.
+            Notice::Usage(_) | Notice::Recorded(_) => {}
+            Notice::Status(text) => self.status(text, out),
+        }
+    }
+
+    /// A status line. What was being written goes on after it.
+    pub fn status(&mut self, text: &str, out: &mut Output) {
+        self.break_line(out);
+        let text = self.redactor.redact(text);
+        for line in text.lines() {
+            let line = format!("{STATUS_START}{}", sanitize::single_line(line));
+            out.push(Stream::Status, &self.look.paint(DIM, &line));
+            out.push(Stream::Status, "\n");
+        }
+    }
+
+    /// A line the person typed, as a restored session shows it.
+    pub fn said(&mut self, mark: &str, text: &str, out: &mut Output) {
+        self.finish(out);
+        let mut rows = Rows::new("  ", "  ", self.look.width());
+        let mut shown = String::new();
+        rows.push(&sanitize::multi_line(text), &mut shown);
+        let shown = shown.strip_prefix("  ").unwrap_or(&shown);
+        out.push(Stream::Frame, &self.look.paint(BOLD, &format!("{mark} {shown}")));
+        out.push(Stream::Frame, "\n");
+    }
+
+    /// The user's own command begins; all it prints is shown, however long.
+    pub fn command_begun(&mut self, line: &str, out: &mut Output) {
+        self.open_frame(None, &format!("! {line}"), out);
+    }
+
+    /// The user's own command is over.
+    pub fn command_ended(&mut self, command: &Command, out: &mut Output) {
+        if let Region::Frame(frame) = &self.region
+            && !frame.printed
+        {
+            self.frame_text(&command.output, out);
+        }
+        let summary = match command.status {
+            Some(status) => format!("exit {status}"),
+            None => "ended by a signal".to_owned(),
+        };
+        self.close_frame(
+            &Foot {
+                summary: &summary,
+                success: command.status == Some(0),
+                end: ResultEnd::Completed,
+                took: Some(Duration::from_millis(command.duration_ms)),
+            },
+            out,
+        );
+    }
+
+    /// Ends whatever is being written; the next line is nobody's.
+    pub fn finish(&mut self, out: &mut Output) {
+        self.break_line(out);
+        self.region = Region::Between;
+    }
+
+    /// The turn is over: calls that did not come to their end are left behind.
+    pub fn turn_over(&mut self, out: &mut Output) {
+        self.finish(out);
+        self.running.clear();
+    }
+
+    fn asking(&mut self, model: &str, out: &mut Output) {
+        if self.model.as_ref().is_some_and(|before| before != model) {
+            self.status(&format!("asking {model}"), out);
+        }
+        self.model = Some(model.to_owned());
+    }
+
+    fn call_begun(&mut self, name: &str, out: &mut Output) {
+        // A long call takes a slow model a minute to write; without this it looks as if nothing happened.
+        if self.look.form == Form::Framed {
+            self.finish(out);
+            let line = format!("… {}", sanitize::single_line(name));
+            out.push(Stream::Frame, &self.look.paint(DIM, &line));
+            out.push(Stream::Frame, "\n");
+        }
+    }
+
+    fn prose(&mut self, stream: Stream, piece: &str, out: &mut Output) {
+        if !matches!(&self.region, Region::Prose(prose) if prose.stream == stream) {
+            self.finish(out);
+            self.region = Region::Prose(Prose {
+                stream,
+                begun: false,
+                at_line_start: true,
+            });
+        }
+        let text = self.clean.push(piece);
+        self.prose_text(&text, out);
+    }
+
+    fn prose_text(&mut self, text: &str, out: &mut Output) {
+        let Region::Prose(prose) = &mut self.region else {
+            return;
+        };
+        let visible = if prose.begun {
+            text
+        } else {
+            text.trim_start_matches('\n')
+        };
+        if visible.is_empty() {
+            return;
+        }
+        match prose.stream {
+            Stream::Reply | Stream::Status => out.push(prose.stream, visible),
+            Stream::Frame => {
+                if !prose.begun {
+                    out.push(Stream::Frame, &self.look.paint(DIM, THINKING_START));
+                }
+                out.push(Stream::Frame, &self.look.paint(DIM, visible));
+            }
+        }
+        prose.begun = true;
+        prose.at_line_start = visible.ends_with('\n');
+    }
+
+    fn open_frame(&mut self, call: Option<CallId>, readable: &str, out: &mut Output) {
+        self.finish(out);
+        let rows = Rows::new(frame::INDENT, frame::INDENT, self.look.width());
+        let rows = match call {
+            Some(_) => rows.at_most(self.look.result_rows_max()),
+            // The person asked for this output: cutting it would be cutting their own screen.
+            None => rows,
+        };
+        out.push(Stream::Frame, &frame::head(self.look, readable));
+        self.region = Region::Frame(Frame {
+            call,
+            rows,
+            printed: false,
+        });
+    }
+
+    fn printed(&mut self, call: &CallId, piece: &str, out: &mut Output) {
+        let current = match &self.region {
+            Region::Frame(frame) => frame.call.as_ref() == Some(call),
+            Region::Between | Region::Prose(_) => false,
+        };
+        if !current {
+            self.open_frame(Some(call.clone()), call.as_str(), out);
+        }
+        let text = self.clean.push(piece);
+        self.frame_rows(&text, out);
+    }
+
+    fn command_printed(&mut self, piece: &str, out: &mut Output) {
+        let text = self.clean.push(piece);
+        self.frame_rows(&text, out);
+    }
+
+    fn frame_text(&mut self, text: &str, out: &mut Output) {
+        self.frame_rows(&sanitize::multi_line(text), out);
+    }
+
+    fn frame_rows(&mut self, text: &str, out: &mut Output) {
+        if let Region::Frame(frame) = &mut self.region {
+            let mut shown = String::new();
+            frame.rows.push(text, &mut shown);
+            frame.printed |= !text.is_empty();
+            out.push(Stream::Frame, &self.look.paint(DIM, &shown));
+        }
+    }
+
+    fn call_ended(&mut self, call: &CallId, readable: &str, output: &str, foot: &Foot<'_>, out: &mut Output) {
+        // Calls that run side by side end in any order, and some end without having run.
+        if !matches!(&self.region, Region::Frame(frame) if frame.call.as_ref() == Some(call)) {
+            self.open_frame(Some(call.clone()), readable, out);
+        }
+        if matches!(&self.region, Region::Frame(frame) if !frame.printed) {
+            self.frame_text(&frame::body_of(output, foot.summary), out);
+        }
+        self.close_frame(foot, out);
+    }
+
+    fn close_frame(&mut self, foot: &Foot<'_>, out: &mut Output) {
+        self.break_line(out);
+        if let Region::Frame(frame) = &self.region {
+            let lines = match frame.rows.hidden() {
+                0 => None,
+                1 => Some("… 1 more line".to_owned()),
+                n => Some(format!("… {n} more lines")),
+            };
+            if let (Some(lines), Some(call)) = (lines, &frame.call) {
+                let remark = match self.look.form {
+                    Form::Framed => format!("{lines} (:show {call})"),
+                    Form::Plain => lines,
+                };
+                out.push(Stream::Frame, &frame::remark(self.look, &remark));
+            }
+        }
+        self.region = Region::Between;
+        out.push(Stream::Frame, &frame::foot(self.look, foot));
+    }
+
+    /// Whatever comes next is on a line of its own.
+    fn break_line(&mut self, out: &mut Output) {
+        let held = self.clean.finish();
+        match &self.region {
+            Region::Between => {}
+            Region::Prose(_) => self.prose_text(&held, out),
+            Region::Frame(_) => self.frame_rows(&held, out),
+        }
+        match &mut self.region {
+            Region::Between => {}
+            Region::Prose(prose) => {
+                if !std::mem::replace(&mut prose.at_line_start, true) {
+                    out.push(prose.stream, "\n");
+                }
+            }
+            Region::Frame(frame) => {
+                let mut shown = String::new();
+                frame.rows.break_row(&mut shown);
+                out.push(Stream::Frame, &shown);
+            }
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! What a person sees for each notice, on narrow and wide terminals, with styles and without.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use super::render::Renderer;
+use super::{Colour, Form, Look, Output, Stream};
+use aish_core::event::{Command, ResultEnd, Usage};
+use aish_core::id::CallId;
+use aish_core::redact::Redactor;
+use aish_engine::Notice;
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn look(columns: usize, colour: Colour) -> Look {
+    Look {
+        columns,
+        rows: 12,
+        colour,
+        form: Form::Framed,
+    }
+}
+
+fn renderer(look: Look) -> Renderer {
+    Renderer::new(look, Redactor::default())
+}
+
+/// Each notice a second and a half after the one before.
+fn rendered(look: Look, notices: &[Notice]) -> Output {
+    let mut renderer = renderer(look);
+    let mut out = Output::new();
+    for (n, notice) in notices.iter().enumerate() {
+        renderer.notice(notice, Duration::from_millis(1_500 * n as u64), &mut out);
+    }
+    renderer.finish(&mut out);
+    out
+}
+
+/// For snapshots: escape bytes made visible.
+fn text(look: Look, notices: &[Notice]) -> String {
+    rendered(look, notices).text().replace('\x1b', "␛")
+}
+
+fn plain(notices: &[Notice]) -> String {
+    text(Look::PLAIN, notices)
+}
+
+fn at_40(notices: &[Notice]) -> String {
+    text(look(40, Colour::Off), notices)
+}
+
+fn at_80(notices: &[Notice]) -> String {
+    text(look(80, Colour::Off), notices)
+}
+
+fn coloured(notices: &[Notice]) -> String {
+    text(look(80, Colour::On), notices)
+}
+
+fn call() -> CallId {
+    CallId::nth(1, 2)
+}
+
+fn said(text: &str) -> Notice {
+    Notice::Text(text.to_owned())
+}
+
+fn started(readable: &str) -> Notice {
+    Notice::CallStarted {
+        call: call(),
+        readable: readable.to_owned(),
+    }
+}
+
+fn printed(text: &str) -> Notice {
+    Notice::ToolOutput {
+        call: call(),
+        text: text.to_owned(),
+    }
+}
+
+fn ended(readable: &str, output: &str, summary: &str) -> Notice {
+    Notice::CallEnded {
+        call: call(),
+        readable: readable.to_owned(),
+        output: output.to_owned(),
+        summary: summary.to_owned(),
+        success: true,
+        end: ResultEnd::Completed,
+    }
+}
+
+fn failed(readable: &str, summary: &str, end: ResultEnd) -> Notice {
+    Notice::CallEnded {
+        call: call(),
+        readable: readable.to_owned(),
+        output: serde_json::json!({ "error": summary }).to_string(),
+        summary: summary.to_owned(),
+        success: false,
+        end,
+    }
+}
+
+const GLOB: &str = r#"glob(pattern="*.c", path="src/")"#;
+
+fn found() -> Vec<Notice> {
+    vec![
+        said("I'll look."),
+        Notice::CallBegun { name: "glob".into() },
+        Notice::ReplyEnded,
+        started(GLOB),
+        ended(GLOB, r#"{"output":"src/a.c\nsrc/b.c","count":2}"#, "2 files found"),
+        said("Two files."),
+        Notice::ReplyEnded,
+    ]
+}
+
+/// SPEC 8.5: a call is set off by rules, its result indented.
+#[test]
+fn a_round_of_tools() {
+    insta::assert_snapshot!(at_40(&found()), @r#"
+    I'll look.
+    … glob
+    ─── glob(pattern="*.c", path="src/") ──
+        src/a.c
+        src/b.c
+    ─── 2 files found · 1.5 s ─────────────
+    Two files.
+    "#);
+    insta::assert_snapshot!(at_80(&found()), @r#"
+    I'll look.
+    … glob
+    ─── glob(pattern="*.c", path="src/") ──────────────────────────────────────────
+        src/a.c
+        src/b.c
+    ─── 2 files found · 1.5 s ─────────────────────────────────────────────────────
+    Two files.
+    "#);
+    insta::assert_snapshot!(coloured(&found()), @r#"
+    I'll look.
+    ␛[2m… glob␛[0m
+    ␛[2m─── glob(pattern="*.c", path="src/") ──────────────────────────────────────────␛[0m
+    ␛[2m    src/a.c
+        src/b.c␛[0m
+    ␛[2m─── 2 files found · 1.5 s ─────────────────────────────────────────────────────␛[0m
+    Two files.
+    "#);
+    insta::assert_snapshot!(plain(&found()), @r#"
+    I'll look.
+    --- glob(pattern="*.c", path="src/")
+        src/a.c
+        src/b.c
+    --- 2 files found · 1.5 s
+    Two files.
+    "#);
+}
+
+/// SPEC 8.5: full arguments always, however long; SPEC 8.9: nothing is wider than the terminal.
+#[test]
+fn long_calls_are_whole() {
+    let readable = r#"file_write(path="notes.txt", content="one\ntwo\nthree and a long line that does not fit\n")"#;
+    let notices = [
+        started(readable),
+        ended(
+            readable,
+            r#"{"output":"Wrote 47 bytes to notes.txt","bytes":47}"#,
+            "Wrote 47 bytes to notes.txt",
+        ),
+    ];
+    insta::assert_snapshot!(at_40(&notices), @r#"
+    ─── file_write(path="notes.txt", conten
+        t="one\ntwo\nthree and a long line 
+        that does not fit\n") ─────────────
+    ─── Wrote 47 bytes to notes.txt · 1.5 s
+    "#);
+    insta::assert_snapshot!(at_80(&notices), @r#"
+    ─── file_write(path="notes.txt", content="one\ntwo\nthree and a long line that 
+        does not fit\n") ──────────────────────────────────────────────────────────
+    ─── Wrote 47 bytes to notes.txt · 1.5 s ───────────────────────────────────────
+    "#);
+}
+
+/// SPEC 8.5: a command's output appears while it runs and is not repeated; a long one says how to see the rest.
+#[test]
+fn output_as_it_comes() {
+    let bash = r#"bash(command="seq 12")"#;
+    let pieces: Vec<Notice> = (1..=12).map(|n| printed(&format!("{n}\n"))).collect();
+    let whole: String = (1..=12).map(|n| format!("{n}\n")).collect();
+    let output = serde_json::json!({ "output": whole, "exit_code": 0 }).to_string();
+    let mut notices = vec![started(bash)];
+    notices.extend(pieces);
+    notices.push(ended(bash, &output, "exit 0"));
+    insta::assert_snapshot!(at_80(&notices), @r#"
+    ─── bash(command="seq 12") ────────────────────────────────────────────────────
+        1
+        2
+        3
+        4
+        5
+        6
+        7
+        8
+        … 4 more lines (:show call_1_2)
+    ─── exit 0 · 19.5 s ───────────────────────────────────────────────────────────
+    "#);
+    insta::assert_snapshot!(plain(&[started(bash), ended(bash, &output, "exit 0")]), @r#"
+    --- bash(command="seq 12")
+        1
+        2
+        3
+        4
+        5
+        6
+        7
+        8
+        9
+        10
+        11
+        12
+    --- exit 0 · 1.5 s
+    "#);
+}
+
+/// SPEC 8.5: a failed call is red and says what kind of end it came to.
+#[test]
+fn failures() {
+    let check = |summary: &str, end, expect: &str| {
+        let shown = plain(&[failed("file_read(path=\"x\")", summary, end)]);
+        assert_eq!(shown, format!("--- file_read(path=\"x\")\n{expect}\n"));
+    };
+    check(
+        "File not found: x",
+        ResultEnd::Completed,
+        "--- failed: File not found: x",
+    );
+    check("declined by the user", ResultEnd::Declined, "--- declined by the user");
+    check("denied by policy: x", ResultEnd::Denied, "--- denied by policy: x");
+    check("Unknown tool: y", ResultEnd::Invalid, "--- not run: Unknown tool: y");
+    check(
+        "its end is not known",
+        ResultEnd::Interrupted,
+        "--- in doubt: its end is not known",
+    );
+    insta::assert_snapshot!(coloured(&[failed(GLOB, "Invalid pattern: *[", ResultEnd::Completed)]), @r#"
+    ␛[2m─── glob(pattern="*.c", path="src/") ──────────────────────────────────────────␛[0m
+    ␛[31m─── failed: Invalid pattern: *[ ───────────────────────────────────────────────␛[0m
+    "#);
+}
+
+/// Calls that run side by side end in any order: each result stands under its own call.
+#[test]
+fn side_by_side() {
+    let other = CallId::nth(1, 3);
+    let notices = [
+        started("glob(pattern=\"a\")"),
+        Notice::CallStarted {
+            call: other.clone(),
+            readable: "grep(pattern=\"b\")".into(),
+        },
+        ended("glob(pattern=\"a\")", r#"{"output":"a"}"#, "1 file found"),
+        Notice::CallEnded {
+            call: other,
+            readable: "grep(pattern=\"b\")".into(),
+            output: r#"{"output":"b:1: b"}"#.into(),
+            summary: "1 match".into(),
+            success: true,
+            end: ResultEnd::Completed,
+        },
+    ];
+    insta::assert_snapshot!(plain(&notices), @r#"
+    --- glob(pattern="a")
+    --- grep(pattern="b")
+    --- glob(pattern="a")
+        a
+    --- 1 file found · 3.0 s
+    --- grep(pattern="b")
+        b:1: b
+    --- 1 match · 3.0 s
+    "#);
+}
+
+/// Thinking is set off and marked once; models begin with empty lines, which nobody needs.
+#[test]
+fn thinking() {
+    let notices = [
+        Notice::Thinking("\n\nLet me ".into()),
+        Notice::Thinking("see.\nYes".into()),
+        said("\n\nHello"),
+        said(" there\n"),
+        Notice::ReplyEnded,
+    ];
+    insta::assert_snapshot!(coloured(&notices), @"
+    ␛[2mthinking: ␛[0m␛[2mLet me ␛[0m␛[2msee.
+    Yes␛[0m
+    Hello there
+    ");
+    insta::assert_snapshot!(plain(&notices), @"
+    thinking: Let me see.
+    Yes
+    Hello there
+    ");
+}
+
+/// SPEC 7.6: a retry says what went wrong and how long it waits. SPEC 10.4: status lines begin with `[aish]`, on a line of
+/// their own and on their own stream.
+#[test]
+fn status_lines() {
+    let notices = [
+        said("half a"),
+        Notice::Retrying {
+            attempt: 2,
+            wait_ms: 1_500,
+            problem: "the server is overloaded (503)".into(),
+        },
+        said(" reply"),
+        Notice::Status("tool-call depth limit reached".into()),
+        Notice::Usage(Usage::default()),
+    ];
+    insta::assert_snapshot!(plain(&notices), @"
+    half a
+    [aish] the server is overloaded (503); attempt 2 in 1.5 s
+     reply
+    [aish] tool-call depth limit reached
+    ");
+    let out = rendered(Look::PLAIN, &notices);
+    assert_eq!(out.only(Stream::Reply), "half a\n reply\n");
+    assert!(out.only(Stream::Status).lines().all(|line| line.starts_with("[aish] ")));
+}
+
+/// SPEC 7.6: a model other than the one expected is named.
+#[test]
+fn another_model() {
+    let mut renderer = renderer(Look::PLAIN);
+    let mut out = Output::new();
+    renderer.expect_model("desk");
+    for model in ["desk", "cloud", "cloud"] {
+        renderer.notice(&Notice::Asking { model: model.into() }, Duration::ZERO, &mut out);
+    }
+    assert_eq!(out.text(), "[aish] asking cloud\n");
+}
+
+/// SPEC 10.5: no secret in a status line.
+#[test]
+fn status_lines_are_redacted() {
+    let secrets = Redactor::new([("DESK_KEY".to_owned(), "hunter2hunter2".to_owned())]);
+    let mut renderer = Renderer::new(Look::PLAIN, secrets);
+    let mut out = Output::new();
+    renderer.notice(
+        &Notice::Status("401 for hunter2hunter2".into()),
+        Duration::ZERO,
+        &mut out,
+    );
+    assert_eq!(out.text(), "[aish] 401 for [redacted:DESK_KEY]\n");
+}
+
+/// SPEC 8.5: the user's own command is framed and shown whole.
+#[test]
+fn own_commands() {
+    let shown = |status, output: &str| {
+        let mut renderer = renderer(look(60, Colour::Off));
+        let mut out = Output::new();
+        renderer.command_begun("make", &mut out);
+        renderer.notice(&Notice::CommandOutput(output.into()), Duration::ZERO, &mut out);
+        renderer.command_ended(
+            &Command {
+                status,
+                duration_ms: 65_000,
+                output: output.into(),
+                ..Command::default()
+            },
+            &mut out,
+        );
+        out.text()
+    };
+    insta::assert_snapshot!(shown(Some(2), "cc a.c\nerror"), @"
+    ─── ! make ────────────────────────────────────────────────
+        cc a.c
+        error
+    ─── failed: exit 2 · 1 min 5 s ────────────────────────────
+    ");
+    let long = "x\n".repeat(100);
+    assert_eq!(shown(None, &long).lines().count(), 102);
+}
+
+/// What is known of styles: the only escape sequences that may be written.
+fn without_styles(text: &str) -> String {
+    ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m"]
+        .iter()
+        .fold(text.to_owned(), |text, style| text.replace(style, ""))
+}
+
+fn hostile_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z ]{0,12}",
+        Just("\x1b[2J\x1b]0;x\x07".to_owned()),
+        Just("\r\n".to_owned()),
+        Just("\r".to_owned()),
+        Just("\n\t".to_owned()),
+        Just("日本\u{202e}語\u{9b}".to_owned()),
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+/// Cuts a text between characters at these places.
+fn cut<'a>(text: &'a str, places: &[prop::sample::Index]) -> Vec<&'a str> {
+    let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    let mut at: Vec<usize> = places
+        .iter()
+        .filter(|_| !bounds.is_empty())
+        .map(|place| *place.get(&bounds))
+        .collect();
+    at.sort_unstable();
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    for place in at.into_iter().rev() {
+        let (before, piece) = rest.split_at(place);
+        pieces.insert(0, piece);
+        rest = before;
+    }
+    pieces.insert(0, rest);
+    pieces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// SPEC 8.6: text looks the same however its stream was cut.
+    #[test]
+    fn cuts_do_not_show(text in hostile_text(), places in proptest::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        for make in [said as fn(&str) -> Notice, |text| Notice::Thinking(text.to_owned()), printed] {
+            for look in [look(40, Colour::On), look(40, Colour::Off), Look::PLAIN] {
+                let pieces: Vec<Notice> = cut(&text, &places).into_iter().map(make).collect();
+                let whole = rendered(look, &[started("x()"), make(&text)]).text();
+                let mut notices = vec![started("x()")];
+                notices.extend(pieces);
+                prop_assert_eq!(without_styles(&whole), without_styles(&rendered(look, &notices).text()));
+            }
+        }
+    }
+
+    /// SPEC 8.8: whatever a notice holds, only our own styles reach the terminal. SPEC 8.9: no frame row is too wide.
+    #[test]
+    fn nothing_hostile_comes_out(text in hostile_text()) {
+        let notices = [
+            Notice::Asking { model: "desk".into() },
+            Notice::Asking { model: text.clone() },
+            said(&text),
+            Notice::Thinking(text.clone()),
+            Notice::CallBegun { name: text.clone() },
+            started(&text),
+            printed(&text),
+            Notice::Status(text.clone()),
+            printed(&text),
+            ended(&text, &serde_json::json!({ "output": text }).to_string(), &text),
+            ended(&text, &text, &text),
+            Notice::CommandOutput(text.clone()),
+            Notice::Retrying { attempt: 2, wait_ms: 0, problem: text.clone() },
+        ];
+        for look in [look(40, Colour::On), look(40, Colour::Off), Look::PLAIN] {
+            let out = rendered(look, &notices);
+            let shown = without_styles(&out.text());
+            prop_assert!(shown.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{:?}", shown);
+            prop_assert_eq!(shown.find('\u{202e}'), None);
+            if look.form == Form::Framed {
+                let frames = without_styles(&out.only(Stream::Frame));
+                let framed = frames.lines().filter(|line| line.starts_with("    ") || line.starts_with("───"));
+                for line in framed {
+                    prop_assert!(unicode_width::UnicodeWidthStr::width(line) < 40, "{line:?}");
+                }
+            }
+        }
+    }
+}
