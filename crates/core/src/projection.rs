@@ -7,7 +7,7 @@
 use crate::event::{Assistant, Body, Event, ReplyStop, ToolCall, ToolResult};
 use crate::id::{CallId, ReplyId};
 use crate::limits::Limits;
-use crate::message::{Message, MessageCall, Part};
+use crate::message::{Message, MessageCall, Part, text_of};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -209,7 +209,8 @@ impl<'a> Projector<'a> {
         // Calls of a reply that was cut are evidence, never sent: a model must not see half a call as one it made.
         let calls = calls.filter(|_| !data.stop.is_cut()).unwrap_or_default();
         let mut parts: Vec<Part> = data.parts.iter().filter(|part| is_sendable(part)).cloned().collect();
-        if parts.is_empty() && !event.content.is_empty() {
+        if text_of(&parts).is_empty() && !event.content.is_empty() {
+            // Plain text stands in `content` alone.
             parts.push(Part::text(event.content.as_str()));
         }
         self.assistant_message(parts, &calls, data.model.clone());

@@ -26,9 +26,9 @@ use aish_core::limits::Limits;
 use aish_core::session::Session;
 use aish_core::turn::{Step, Turn};
 use driver::{Driver, Executions, digest, result};
-use ledger::Ledger;
+use ledger::{Ledger, assert_sends_all_calls};
 use std::collections::{HashMap, HashSet};
-use support::request::{assert_ends_in_text, assert_sends_all_calls, assert_well_formed};
+use support::request::{assert_ends_in_text, assert_well_formed};
 use support::rng::{Rng, SeedOnPanic};
 
 const WORLDS: u64 = 20_000;

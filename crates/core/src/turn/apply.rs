@@ -34,7 +34,7 @@ impl Turn {
         }
         match &event.body {
             Body::User(_) => self.apply_user(event.seq),
-            Body::Assistant(data) if data.stop == ReplyStop::Closing => self.apply_closing_text(),
+            Body::Assistant(data) if data.stop == ReplyStop::Closing => self.apply_closing_text(&event.content),
             Body::Assistant(data) => self.apply_reply(data, event),
             Body::ToolCall(data) => self.apply_call(data, event.seq),
             Body::CallGated(data) => self.apply_gated(data),
@@ -101,12 +101,15 @@ impl Turn {
         Ok(())
     }
 
-    fn apply_closing_text(&mut self) -> Result<(), InvalidEvent> {
+    fn apply_closing_text(&mut self, text: &str) -> Result<(), InvalidEvent> {
         if self.ended.is_some() || self.closing_text {
             return Err(InvalidEvent::TurnClosed);
         }
         if self.calls.iter().any(Call::is_open) {
             return Err(InvalidEvent::OpenCalls);
+        }
+        if text.trim().is_empty() {
+            return Err(InvalidEvent::NoClosingText);
         }
         self.closing_text = true;
         Ok(())

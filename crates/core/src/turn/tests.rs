@@ -2,7 +2,12 @@
 //!
 //! A script tells what happened, one event a line: `call a b` is a reply with two calls, `gate a ask`, `yes a`, `start a`,
 //! `result a`. A line that begins with `!` must be refused. [`check`] folds it and compares what must happen next.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm
+)]
 
 use super::*;
 use crate::action::Digest;
@@ -100,6 +105,7 @@ impl Script {
                 digest: digest(),
             })),
             "result" => self.result(&words),
+            "blank" => self.reply(ReplyStop::Closing, " ", false),
             "steer" => Draft::user(1, "and mind the tests"),
             "command" => draft(Body::Command(Command::default())),
             "suspend" => draft(Body::Suspended(Continuation {

@@ -2,10 +2,13 @@
 
 use aish_core::event::{Answer, Body, Draft, Event, ReplyStop};
 use aish_core::id::{CallId, ReplyId, SessionId};
+use aish_core::message::Message;
 use aish_core::policy::Verdict;
+use aish_core::projection::Projection;
 use aish_core::session::Session;
 use aish_core::turn::InvalidEvent;
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// The one truth all drivers and approvers race for.
 pub struct Ledger {
@@ -178,4 +181,38 @@ struct Facts {
     started_digest: Option<aish_core::Digest>,
     starts: usize,
     ended: bool,
+}
+
+/// Every call of the ledger that can be sent is, in call order, with the first result it got (SPEC 2.7, 3.5a).
+pub fn assert_sends_all_calls(events: &[Event], projection: &Projection) {
+    let cut: HashSet<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Assistant(data) if !matches!(data.stop, ReplyStop::End | ReplyStop::ToolCalls) => {
+                Some(&data.reply_id)
+            }
+            _ => None,
+        })
+        .collect();
+    let expected: Vec<(CallId, Option<String>)> = events
+        .iter()
+        .filter_map(Event::tool_call)
+        .filter(|call| call.reply_id.as_ref().is_none_or(|id| !cut.contains(id)))
+        .map(|call| {
+            let mut results = events.iter().filter_map(Event::tool_result);
+            let result = results.find(|result| result.tool_call_id == call.id);
+            (call.id.clone(), result.map(|result| result.output.clone()))
+        })
+        .collect();
+    let sent = projection.messages.iter().filter_map(|message| match message {
+        Message::Tool { call_id, output, .. } => Some((call_id.clone(), Some(output.clone()))),
+        Message::User { .. } | Message::Assistant { .. } => None,
+    });
+    for ((call_id, output), (expected_id, expected_output)) in sent.clone().zip(&expected) {
+        assert_eq!(call_id, *expected_id, "results are out of order");
+        if expected_output.is_some() {
+            assert_eq!(output, *expected_output, "not the first result of {call_id}");
+        }
+    }
+    assert_eq!(sent.count(), expected.len(), "not every call has its result");
 }

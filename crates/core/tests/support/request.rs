@@ -1,6 +1,5 @@
 //! What every request built from a ledger must be, whatever the ledger holds (SPEC 2.6, 2.7, 3.7).
 
-use aish_core::event::{Body, Event, ReplyStop};
 use aish_core::id::CallId;
 use aish_core::message::{Message, Part, text_of};
 use aish_core::projection::Projection;
@@ -53,38 +52,4 @@ pub fn assert_ends_in_text(projection: &Projection) {
     };
     assert!(calls.is_empty(), "ends with calls");
     assert!(!text_of(parts).trim().is_empty(), "ends with an empty reply");
-}
-
-/// Every call of the ledger that can be sent is, in call order, with the first result it got (SPEC 2.7, 3.5a).
-pub fn assert_sends_all_calls(events: &[Event], projection: &Projection) {
-    let cut: HashSet<_> = events
-        .iter()
-        .filter_map(|event| match &event.body {
-            Body::Assistant(data) if !matches!(data.stop, ReplyStop::End | ReplyStop::ToolCalls) => {
-                Some(&data.reply_id)
-            }
-            _ => None,
-        })
-        .collect();
-    let expected: Vec<(CallId, Option<String>)> = events
-        .iter()
-        .filter_map(Event::tool_call)
-        .filter(|call| call.reply_id.as_ref().is_none_or(|id| !cut.contains(id)))
-        .map(|call| {
-            let mut results = events.iter().filter_map(Event::tool_result);
-            let result = results.find(|result| result.tool_call_id == call.id);
-            (call.id.clone(), result.map(|result| result.output.clone()))
-        })
-        .collect();
-    let sent = projection.messages.iter().filter_map(|message| match message {
-        Message::Tool { call_id, output, .. } => Some((call_id.clone(), Some(output.clone()))),
-        Message::User { .. } | Message::Assistant { .. } => None,
-    });
-    for ((call_id, output), (expected_id, expected_output)) in sent.clone().zip(&expected) {
-        assert_eq!(call_id, *expected_id, "results are out of order");
-        if expected_output.is_some() {
-            assert_eq!(output, *expected_output, "not the first result of {call_id}");
-        }
-    }
-    assert_eq!(sent.count(), expected.len(), "not every call has its result");
 }

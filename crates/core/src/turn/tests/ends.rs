@@ -105,6 +105,6 @@ fn a_turn_does_not_end_unfinished() {
     check("!end", "model 1");
     check("call a\n gate a allow\n start a\n result a\n !end", "model 1");
     check("say\n steer\n !end", "model 1");
-    check("cancelled\n !end", "done cancelled");
+    check("cancelled\n !end\n !blank", "done cancelled");
     check("say\n close\n !end\n !cancelled", "done end");
 }
