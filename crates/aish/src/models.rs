@@ -228,7 +228,10 @@ impl Registry {
             Some(model) => (profile_of(model)?, self.configured_key(model)?),
             None => self.found_profile(name)?,
         };
-        let profile = ModelProfile { calls: calls_per_reply(&profile.base_url), ..profile };
+        let profile = ModelProfile {
+            calls: calls_per_reply(&profile.base_url),
+            ..profile
+        };
         let (context_window, max_output_tokens) = (profile.context_window, profile.max_output_tokens);
         let provider = HttpProvider::new(self.client()?, profile, key, Timeouts::default());
         Ok(Model {
@@ -282,7 +285,9 @@ impl Models for Registry {
 /// A server on this machine runs a model small enough for it.
 fn calls_per_reply(base_url: &str) -> CallsPerReply {
     let host = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let here = ["127.", "localhost", "[::1]"].iter().any(|start| host.starts_with(start));
+    let here = ["127.", "localhost", "[::1]"]
+        .iter()
+        .any(|start| host.starts_with(start));
     if here { CallsPerReply::One } else { CallsPerReply::Any }
 }
 

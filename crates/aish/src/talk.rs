@@ -15,7 +15,11 @@ use std::sync::Arc;
 pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
     let (engine, registry) = app.engine().await?;
     let driver = oneshot::open(&engine, start).await?;
-    let opened = if driver.session().last_seq() == 0 { Opened::New } else { Opened::Restored };
+    let opened = if driver.session().last_seq() == 0 {
+        Opened::New
+    } else {
+        Opened::Restored
+    };
     let model = engine.settings().model;
     let options = ReplOptions {
         environment: app.environment.clone(),
@@ -27,12 +31,20 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             let registry = Arc::clone(&registry);
             Box::pin(async move {
                 let choices = registry.choices().await;
-                choices.into_iter().map(|choice| ModelLine { name: choice.name, origin: choice.origin }).collect()
+                choices
+                    .into_iter()
+                    .map(|choice| ModelLine {
+                        name: choice.name,
+                        origin: choice.origin,
+                    })
+                    .collect()
             })
         }),
         save_rule: app.rule_saver(),
     };
-    Repl::run(engine, driver, options).await.map_err(|error| Failure::failed(error.to_string()))
+    Repl::run(engine, driver, options)
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))
 }
 
 /// A few lines for somebody who has just arrived; none for somebody who comes back.
@@ -43,6 +55,8 @@ fn welcome(model: &str, opened: Opened) -> String {
             "No model to talk to yet; everything else works.\n  {}\n  {}\n  {}",
             NO_MODEL[0], NO_MODEL[1], NO_MODEL[2]
         ),
-        (Opened::New, model) => format!("{model} is listening. Ask anything; !cmd runs a command; :help says the rest."),
+        (Opened::New, model) => {
+            format!("{model} is listening. Ask anything; !cmd runs a command; :help says the rest.")
+        }
     }
 }
