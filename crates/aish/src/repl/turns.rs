@@ -30,6 +30,8 @@ enum Asked {
     Answered,
     Cancelled(Finished),
     Nobody,
+    /// The program has to leave: the question stays in the ledger for whoever comes next.
+    Leaving,
 }
 
 impl Repl {
@@ -61,6 +63,7 @@ impl Repl {
             match self.ask_all(&pending).await {
                 Ok(Asked::Answered) => {}
                 Ok(Asked::Cancelled(finished)) => break finished,
+                Ok(Asked::Leaving) => return Ok(TurnEnd::Waiting),
                 Ok(Asked::Nobody) => return self.waits_for_person(&pending).await,
                 Err(error) => return self.failed(&error).await,
             }
@@ -85,20 +88,16 @@ impl Repl {
                 continue;
             }
             let place = (n + 1, pending.len());
-            if let Some(finished) = self.ask_one(&tty, call, place).await? {
-                return Ok(Asked::Cancelled(finished));
+            match self.ask_one(&tty, call, place).await? {
+                Asked::Answered => {}
+                other @ (Asked::Cancelled(_) | Asked::Nobody | Asked::Leaving) => return Ok(other),
             }
         }
         Ok(Asked::Answered)
     }
 
-    /// Asks about one call, until there is an answer in the ledger. `Some` when the turn was cancelled instead.
-    async fn ask_one(
-        &mut self,
-        tty: &Tty,
-        call: &Pending,
-        place: (usize, usize),
-    ) -> Result<Option<Finished>, EngineError> {
+    /// Asks about one call, until there is an answer in the ledger or the turn was cancelled instead.
+    async fn ask_one(&mut self, tty: &Tty, call: &Pending, place: (usize, usize)) -> Result<Asked, EngineError> {
         let action = self.driver.action(&call.call_id);
         let question = Question {
             pending: call,
@@ -125,13 +124,14 @@ impl Repl {
                     (Answer::Approve, AnswerScope::Saved, None)
                 }
                 Ok(Decision::No { reason }) => (Answer::Deny, AnswerScope::Once, reason),
-                Ok(Decision::Cancelled) => return self.driver.cancel(INTERRUPTED).await.map(Some),
+                Ok(Decision::Cancelled) if self.front.leave_status().is_some() => return Ok(Asked::Leaving),
+                Ok(Decision::Cancelled) => return self.driver.cancel(INTERRUPTED).await.map(Asked::Cancelled),
                 // A terminal that fails in the middle of a question has not said yes.
                 Err(error) => {
                     self.front
                         .say(&format!("the terminal could not be asked: {error}"))
                         .await;
-                    return self.driver.cancel(INTERRUPTED).await.map(Some);
+                    return self.driver.cancel(INTERRUPTED).await.map(Asked::Cancelled);
                 }
             };
             let request = AnswerRequest {
@@ -143,7 +143,7 @@ impl Repl {
                 reason,
             };
             self.driver.answer(request).await?;
-            return Ok(None);
+            return Ok(Asked::Answered);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::tty::is_foreground;
 use rustix::fd::OwnedFd;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::signal::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level;
@@ -79,15 +79,18 @@ impl Guard {
         self.leave.subscribe()
     }
 
-    /// Echo is off until the result is dropped, so that keys pressed during a turn do not end up in its text; they stay
-    /// typed, and Ctrl-C keeps working.
+    /// Until the result is dropped, keys pressed do not end up in the text of a turn: they wait, as they are (Enter and
+    /// Ctrl-D included), for whoever reads next. Ctrl-C and Ctrl-Z keep working.
     pub fn quiet(&self) -> Quiet {
         if let Some((terminal, settings)) = &self.found.terminal
             && is_foreground(terminal)
         {
             let mut quiet = settings.clone();
-            quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
-            quiet.local_modes |= LocalModes::ISIG | LocalModes::ICANON;
+            quiet
+                .local_modes
+                .remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON);
+            quiet.local_modes |= LocalModes::ISIG;
+            quiet.input_modes.remove(InputModes::ICRNL | InputModes::INLCR);
             // A terminal that refuses echoes: ugly, not wrong.
             let _ = tcsetattr(terminal, OptionalActions::Now, &quiet);
         }
