@@ -51,6 +51,7 @@ struct Found {
 pub struct Registry {
     configured: Vec<ModelConfig>,
     start: Option<String>,
+    discover: bool,
     environment: Environment,
     client: OnceLock<Result<reqwest::Client, String>>,
     found: Mutex<Vec<Found>>,
@@ -63,6 +64,7 @@ impl Registry {
         Self {
             configured: config.models.clone(),
             start: config.start_model().map(|model| model.name.clone()),
+            discover: config.discover,
             environment: environment.clone(),
             client: OnceLock::new(),
             found: Mutex::new(Vec::new()),
@@ -156,6 +158,9 @@ impl Registry {
 
     /// Providers whose keys are in the environment.
     fn candidates(&self) -> Vec<Candidate> {
+        if !self.discover {
+            return Vec::new();
+        }
         let skip = usize::from(self.environment.text("AISH_BASE_URL").is_some());
         self.from_environment().into_iter().skip(skip).collect()
     }
@@ -186,6 +191,9 @@ impl Registry {
 
     /// Servers on this machine.
     async fn look_around(&self) -> Vec<Found> {
+        if !self.discover {
+            return Vec::new();
+        }
         let Ok(client) = self.client() else { return Vec::new() };
         let servers = discover::local(&client).await;
         servers

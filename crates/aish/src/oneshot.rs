@@ -16,7 +16,7 @@ use aish_core::message::Part;
 use aish_core::sanitize;
 use aish_core::turn::StopReason;
 use aish_engine::{AnswerRequest, Answered, Driver, Engine, Finished, Notice, Notices, Outcome, Pending};
-use aish_store::{SessionFilter, Store as _};
+use aish_store::SessionFilter;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::sync::Arc;

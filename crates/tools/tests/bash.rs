@@ -1,15 +1,15 @@
 //! `bash` with real processes: what it answers, and that nothing it starts outlives it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+mod workbench;
 
 use aish_core::action::Effect;
 use aish_tools::{NoProgress, Progress};
-use common::{Heard, Place};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use workbench::{Heard, Place};
 
 /// Far longer than anything here takes; a wait that reaches it has failed.
 const WAIT_MAX: Duration = Duration::from_secs(20);

@@ -1,12 +1,12 @@
 //! `file_read`, `file_write` and `file_edit` on real files, links and devices.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod common;
+mod workbench;
 
 use aish_core::action::Effect;
-use common::Place;
 use serde_json::json;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use workbench::Place;
 
 /// SPEC 4: `file_read` gives the contents, or the lines asked for.
 #[tokio::test]

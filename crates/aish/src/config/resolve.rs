@@ -149,6 +149,7 @@ impl Resolver {
         self.check_names(&models, default_model.as_deref());
         Config {
             default_model,
+            discover: self.layers.section(&[]).yes("discover"),
             max_tool_turns,
             models,
             approval,

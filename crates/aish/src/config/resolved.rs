@@ -11,6 +11,8 @@ use std::fmt;
 pub struct Config {
     /// The name of the model to start with, as configured. [`Config::start_model`] fills in the obvious choice.
     pub default_model: Option<String>,
+    /// Whether a model is looked for where none is configured (SPEC 7.7).
+    pub discover: bool,
     /// Rounds of tool calls in one turn (SPEC 3.6).
     pub max_tool_turns: u32,
     /// The registry of models, in the order they were written.

@@ -171,6 +171,15 @@ pub const SETTINGS: &[Setting] = &[
     )
     .env("AISH_MODEL"),
     Setting::new(
+        "discover",
+        Kind::Bool,
+        "false",
+        "Look for a model where none is configured: keys in the environment, then servers on this machine at their usual \
+         ports.",
+    )
+    .default("true")
+    .env("AISH_DISCOVER"),
+    Setting::new(
         "max_tool_turns",
         ROUNDS,
         "50",

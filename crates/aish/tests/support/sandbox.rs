@@ -123,7 +123,7 @@ model = "fake"
             ("TERM", "xterm-256color".to_owned()),
             ("SHELL", "/bin/bash".to_owned()),
             // Where it looks for models by itself (SPEC 7.7), a test must not find the developer's own.
-            ("AISH_NO_DISCOVERY", "1".to_owned()),
+            ("AISH_DISCOVER", "false".to_owned()),
         ];
         let fixed = fixed.map(|(name, value)| (name.to_owned(), value));
         fixed.into_iter().chain(self.environment.iter().cloned()).collect()

@@ -1,6 +1,6 @@
 //! `glob`: files by name.
 
-use super::pattern::{Pattern, Wants, shown_path};
+use super::pattern::{Pattern, Wants, shown_folder, shown_path};
 use super::walk;
 use crate::capture::Capture;
 use crate::files::{counted, text_argument};
@@ -46,8 +46,7 @@ impl GlobTool {
             spec: ToolSpec {
                 name: "glob".into(),
                 description:
-                    "Find files by name. *.c looks in one folder, **/*.c in all folders below. Results are relative to \
-                              path."
+                    "Find files by name. *.c looks in one folder, **/*.c in all folders below. Results begin with path."
                         .into(),
                 input_schema: json!({
                     "type": "object",
@@ -85,11 +84,15 @@ impl GlobTool {
             };
             resolve(&base, &context)?
         };
-        Ok(Search {
-            pattern,
-            root,
-            prefix: base,
-        })
+        // A pattern that begins at the root or at home says itself where its results are.
+        let is_anchored = base.starts_with(['/', '~']);
+        let folder = shown_folder(folder);
+        let prefix = match (base.as_str(), is_anchored) {
+            ("", _) => folder,
+            (_, true) => base,
+            (_, false) => shown_path(&folder, base.as_ref()),
+        };
+        Ok(Search { pattern, root, prefix })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `grep`: lines by regular expression.
 
 use super::hits::Hits;
-use super::pattern::{Pattern, shown_path};
+use super::pattern::{Pattern, shown_folder, shown_path};
 use super::render::LineSink;
 use super::walk;
 use crate::files::{counted, text_argument};
@@ -112,7 +112,10 @@ impl GrepTool {
                 .unwrap_or(CONTEXT_LINES_MAX)
                 .min(CONTEXT_LINES_MAX),
             root,
-            prefix: prefix_of(shown, kind),
+            prefix: match kind {
+                Kind::Folder => shown_folder(shown),
+                Kind::File => shown.to_owned(),
+            },
             kind,
         })
     }
@@ -206,16 +209,6 @@ fn reason(error: &grep_regex::Error) -> String {
         _ => "",
     };
     format!("{last}{hint}")
-}
-
-/// Where the paths of a result start: at the folder as it was written, so that they can be used as they are.
-fn prefix_of(shown: &str, kind: Kind) -> String {
-    match (kind, shown.trim_start_matches("./").trim_end_matches('/')) {
-        (Kind::Folder, "" | ".") if shown.starts_with('/') => "/".to_owned(),
-        (Kind::Folder, "" | ".") => String::new(),
-        (Kind::Folder, folder) => folder.to_owned(),
-        (Kind::File, _) => shown.to_owned(),
-    }
 }
 
 fn searcher(search: &Search) -> Searcher {

@@ -185,6 +185,15 @@ fn invalid(error: &globset::Error, text: &str) -> String {
     format!("Invalid pattern: {} in {text:?}", error.kind())
 }
 
+/// Where the paths of a result start: at the folder as it was written, so that another call can use them as they are.
+pub(super) fn shown_folder(written: &str) -> String {
+    match written.trim_start_matches("./").trim_end_matches('/') {
+        "" | "." if written.starts_with('/') => "/".to_owned(),
+        "" | "." => String::new(),
+        folder => folder.to_owned(),
+    }
+}
+
 /// The name of a folder entry joined to what it is shown under.
 pub(super) fn shown_path(prefix: &str, relative: &OsStr) -> String {
     let relative = relative.to_string_lossy();

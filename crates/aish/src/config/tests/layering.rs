@@ -9,6 +9,7 @@ use aish_core::policy::{ApprovalMode, Rule};
 fn defaults() {
     let none = resolve(None, None, &Environment::default(), &Overrides::default()).unwrap();
     let expected = Config {
+        discover: true,
         default_model: None,
         max_tool_turns: 50,
         models: Vec::new(),
@@ -314,6 +315,7 @@ headers = { X-A = 'hunter2' }
     assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");
     insta::assert_snapshot!(text, @r#"
     default_model = "desk"                             # config.toml:2:17
+    discover = true                                    # default
     max_tool_turns = 50                                # default
     approval.mode = "auto"                             # $AISH_APPROVAL
     approval.deny = ["bash(rm*)", "bash(dd*)"]         # config.toml:7:8, .aish/config.toml:1:17
