@@ -9,6 +9,7 @@ use support::fake_server::{FakeServer, Received};
 use support::pty::{Signal, Terminal, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
+use support::{default_wait, poll_until};
 
 /// The end of the prompt of the fake model.
 const PROMPT: &str = "fake ❯";
@@ -287,4 +288,210 @@ fn typed_ahead() {
         "{screen}"
     );
     assert!(sent(&server.requests()[1]).contains("two"));
+}
+
+/// SPEC 5.3: `s` shows the rule, saves it, and the same call is not asked about again.
+#[test]
+fn a_saved_rule() {
+    let push = || json!({ "command": "touch pushed" });
+    let server = FakeServer::script([
+        Reply::call("c1", "bash", push()),
+        Reply::text("first"),
+        Reply::call("c2", "bash", push()),
+        Reply::text("second"),
+    ]);
+    let sandbox = Sandbox::with_model(&server);
+    let mut terminal = sandbox.terminal(&[]).start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("push");
+    terminal.wait_for_text("[y/N/a/s/?]");
+    terminal.send_line("s");
+    let screen = terminal.wait_for_text("save this rule? [y/N]");
+    assert!(screen.contains("allow from now on: bash(touch pushed)"), "{screen}");
+    terminal.send_line("y");
+    wait_for_prompts(&terminal, 2);
+    let config = std::fs::read_to_string(sandbox.home().join("config.toml")).unwrap();
+    assert!(config.contains("bash(touch pushed)"), "{config}");
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+
+    let mut terminal = sandbox.terminal(&[]).start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("push again");
+    let screen = wait_for_prompts(&terminal, 2);
+    assert!(screen.contains("second") && !screen.contains("[y/N/a/s/?]"), "{screen}");
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+}
+
+/// SPEC 3.2, 2.6: a call that was cut off by a crash is named as in doubt and not run again; the person says whether the
+/// turn goes on.
+#[test]
+fn after_a_crash() {
+    let command = json!({ "command": "echo x >> ran; sleep 1000" });
+    let server = FakeServer::script([Reply::call("c1", "bash", command), Reply::text("I see")]);
+    let sandbox = Sandbox::with_model(&server).config("[approval]\nmode = \"full\"\n");
+    let mut terminal = sandbox.terminal(&[]).start();
+    terminal.wait_for_text("[full] fake ❯");
+    terminal.send_line("run it");
+    terminal.wait_for("the frame", |screen| screen.contents().contains("─── bash(command="));
+    terminal.signal(Signal::KILL);
+    terminal.wait_exit();
+
+    let mut terminal = sandbox.terminal(&["--continue"]).start();
+    let screen = terminal.wait_for_text("go on with it? [Y/n]");
+    assert!(screen.contains("[aish] in doubt: bash(command="), "{screen}");
+    terminal.send_line("");
+    terminal.wait_for_text("I see");
+    terminal.wait_for("the prompt", |screen| screen.contents().contains("[full] fake ❯"));
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+    let ran = std::fs::read_to_string(sandbox.project().join("ran")).unwrap_or_default();
+    assert!(ran.lines().count() <= 1, "{ran}");
+}
+
+/// SPEC 3.6: at the limit the person is offered to go on, as a new turn.
+#[test]
+fn going_on_after_the_limit() {
+    let list = |id| Reply::call(id, "glob", json!({ "pattern": "*" }));
+    let server = FakeServer::script([
+        list("c1"),
+        Reply::text("summed up"),
+        list("c2"),
+        Reply::text("summed up again"),
+    ]);
+    let sandbox = Sandbox::with_model(&server).config_first("max_tool_turns = 1\n");
+    let mut terminal = sandbox.terminal(&[]).start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("look around");
+    terminal.wait_for_text("more rounds of calls? [y/N]");
+    terminal.send_line("y");
+    terminal.wait_for_text("summed up again");
+    terminal.wait_for("the second offer", |screen| {
+        screen.contents().matches("[y/N]").count() == 2
+    });
+    terminal.send_line("n");
+    wait_for_prompts(&terminal, 2);
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+}
+
+/// SPEC 8.7: the terminal is sane after a signal, wherever it struck, with the exit code a shell expects.
+#[test]
+fn signals() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let server = FakeServer::script([Reply::stream().says("begun").stalls().done()]);
+        let sandbox = Sandbox::with_model(&server);
+        let mut terminal = sandbox.terminal(&[]).start();
+        wait_for_prompts(&terminal, 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_exit().code(), Some(code), "at the prompt");
+        assert_eq!(terminal.settings(), *terminal.settings_at_start(), "at the prompt");
+
+        let mut terminal = sandbox.terminal(&[]).start();
+        wait_for_prompts(&terminal, 1);
+        terminal.send_line("hi");
+        terminal.wait_for_text("begun");
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_exit().code(), Some(code), "in a turn");
+        assert_eq!(terminal.settings(), *terminal.settings_at_start(), "in a turn");
+    }
+}
+
+/// SPEC 2.8: sessions are listed and gone back to; SPEC 8.5: a cut result is shown whole.
+#[test]
+fn meta_commands() {
+    let names = (0..60).map(|n| format!("file{n:02}.txt"));
+    let server = FakeServer::script([
+        Reply::call("c1", "glob", json!({ "pattern": "*.txt" })),
+        Reply::text("many"),
+    ]);
+    let sandbox = names.fold(Sandbox::with_model(&server), |sandbox, name| sandbox.file(&name, "x"));
+    // No pager is to be found: the whole result is printed.
+    let mut terminal = sandbox.terminal(&[]).env("PATH", "/nonexistent").start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("list them");
+    terminal.wait_for_text("more lines (:show call_1_1)");
+    wait_for_prompts(&terminal, 1);
+    assert!(!terminal.history_text().contains("file59.txt"));
+    terminal.send_line(":show call_1_1");
+    terminal.wait_for_text("file59.txt");
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line(":quit");
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+
+    // One that is found gets it instead.
+    let pager = "#!/bin/sh\nn=0\nwhile read -r line; do n=$((n+1)); done\necho \"paged $n lines\"\n";
+    let sandbox = sandbox.file("bin/less", pager);
+    let runnable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("bin/less"), runnable).unwrap();
+    let bin = sandbox.path("bin").to_str().unwrap().to_owned();
+    let mut terminal = sandbox.terminal(&["--continue"]).env("PATH", bin).start();
+    terminal.wait_for_text("more lines (:show call_1_1)");
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line(":show");
+    terminal.wait_for_text("paged 60 lines");
+    terminal.send_line(":quit");
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+
+    let mut terminal = sandbox.terminal(&[]).start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line(":sessions");
+    let screen = wait_for_prompts(&terminal, 2);
+    assert!(screen.contains("list them"), "{screen}");
+    terminal.send_line(":resume");
+    terminal.wait_for_text("❯ list them");
+    terminal.send_line(":quti");
+    terminal.wait_for_text("did you mean :quit?");
+    terminal.send_line(":quit");
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+}
+
+/// SPEC 8.9: completion, `NO_COLOR`, and terminals that take no escape sequences.
+#[test]
+fn terminals_differ() {
+    let server = FakeServer::script([Reply::text("plain")]);
+    let sandbox = Sandbox::with_model(&server);
+    let mut terminal = sandbox.terminal(&[]).env("NO_COLOR", "1").start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send(":qu\t");
+    terminal.wait_for_text("fake ❯ :quit");
+    terminal.send(key::ENTER);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+    terminal.assert_never_wrote(b"\x1b[2m");
+
+    let mut terminal = sandbox.terminal(&[]).env("TERM", "dumb").start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("hi");
+    wait_for_prompts(&terminal, 2);
+    terminal.send(key::CTRL_C);
+    wait_for_prompts(&terminal, 3);
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+    terminal.assert_never_wrote(b"\x1b");
+}
+
+/// SPEC 8.7: stopped in the middle of a turn, aish gives the terminal back, and goes on where it was.
+#[test]
+fn stop_and_go_on() {
+    let server = FakeServer::script([Reply::stream().says("one ").stalls().says("two").finish("stop").done()]);
+    let sandbox = Sandbox::with_model(&server);
+    let mut terminal = sandbox.terminal(&[]).start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("count");
+    terminal.wait_for_text("one");
+    assert_ne!(terminal.settings(), *terminal.settings_at_start());
+    terminal.signal(Signal::TSTP);
+    poll_until("the terminal to be given back", default_wait(), || {
+        (terminal.settings() == *terminal.settings_at_start()).then_some(())
+    });
+    terminal.signal(Signal::CONT);
+    poll_until("the terminal to be taken again", default_wait(), || {
+        (terminal.settings() != *terminal.settings_at_start()).then_some(())
+    });
+    server.release();
+    terminal.wait_for_text("one two");
+    wait_for_prompts(&terminal, 2);
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
 }
