@@ -72,7 +72,16 @@ fn redact_shapes(text: &str) -> String {
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(|c| !in_word(c)).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
+        let (mut word, after) = rest.split_at(end);
+        // In JSON text a line break is `\n`: its letter is not the word's first.
+        if out.ends_with('\\')
+            && let Some(at) = word.find(|c: char| !matches!(c, 'b' | 'f' | 'n' | 'r' | 't'))
+            && at <= 1
+        {
+            let (escape, tail) = word.split_at(at);
+            out.push_str(escape);
+            word = tail;
+        }
         let shape = TOKEN_SHAPES
             .iter()
             .find(|(start, _, least)| word.strip_prefix(start).is_some_and(|tail| tail.len() >= *least));
@@ -110,6 +119,9 @@ mod tests {
             redactor.redact("sk-learn is a package; task-force"),
             "sk-learn is a package; task-force"
         );
+        let escaped = format!(r#"{{"a":"b\n{token}","c":"\\n{token}"}}"#);
+        let expect = r#"{"a":"b\n[redacted:github-token]","c":"\\n[redacted:github-token]"}"#;
+        assert_eq!(redactor.redact(&escaped), expect);
         assert!(!format!("{redactor:?}").contains("hunter2"));
     }
 }

@@ -16,6 +16,8 @@
 mod driver;
 #[path = "fold/ledger.rs"]
 mod ledger;
+#[path = "fold/rogue.rs"]
+mod rogue;
 mod support;
 
 use aish_core::event::{
@@ -43,6 +45,8 @@ struct World {
     rng: Rng,
     /// Whether anybody ever cancels: worlds where nobody does get further.
     is_calm: bool,
+    /// Whether a driver gone mad is about.
+    has_rogue: bool,
     ledger: Ledger,
     drivers: [Driver; 2],
     /// What everybody but the drivers sees: possibly old.
@@ -58,6 +62,7 @@ impl World {
         let mut rng = Rng::new(seed);
         Self {
             is_calm: rng.percent(60),
+            has_rogue: rng.percent(40),
             rng,
             drivers: [Driver::new(&ledger), Driver::new(&ledger)],
             outside: ledger.reload(),
@@ -101,6 +106,10 @@ impl World {
     fn tick(&mut self) {
         if self.rng.percent(30) {
             self.ledger.catch_up(&mut self.outside);
+        }
+        if self.has_rogue && self.rng.percent(25) {
+            rogue::try_anything(&mut self.ledger, &mut self.outside, &mut self.rng, &mut self.executions);
+            return;
         }
         let n = self.rng.below(2);
         match self.rng.below(100) {
@@ -329,7 +338,7 @@ fn the_fold_is_the_state_and_nothing_runs_twice_or_unapproved() {
 #[test]
 fn the_worlds_are_varied() {
     let mut seen: HashMap<String, usize> = HashMap::new();
-    for seed in 0..500 {
+    for seed in 0..1500 {
         let _seed = SeedOnPanic(seed);
         let mut world = World::new(seed);
         world.start_turn();

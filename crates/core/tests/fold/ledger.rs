@@ -89,6 +89,7 @@ impl Ledger {
             .filter(|call| call.reply_id == facts.reply)
             .map(|call| self.facts(&call.id))
             .collect();
+        assert!(!facts.closed, "{id} executes in a turn that was closed");
         assert!(facts.allowed, "{id} executes without leave");
         assert_eq!(facts.starts, 1, "{id} was started {} times", facts.starts);
         assert_eq!(
@@ -97,12 +98,16 @@ impl Ledger {
         );
         assert!(!facts.cut_reply, "{id} executes out of a reply that broke off");
         assert!(
-            round.iter().all(|other| !other.open_question),
+            round.iter().all(|other| !other.open_question || other.ended),
             "{id} executes with a question open"
         );
         for (n, other) in round.iter().enumerate() {
             let repeats = round[..n].iter().any(|earlier| earlier.key == other.key);
-            assert!(other.judged || repeats, "{id} executes before {} was judged", other.id);
+            assert!(
+                other.judged || other.ended || repeats,
+                "{id} executes before {} was judged",
+                other.id
+            );
             assert!(other.id != *id || !repeats, "{id} repeats another call and executes");
         }
         for earlier in round.iter().take_while(|other| other.id != *id) {
@@ -123,6 +128,7 @@ impl Ledger {
             judged: false,
             cut_reply: false,
             allowed: false,
+            closed: false,
             open_question: false,
             read_only: false,
             gated_digest: None,
@@ -155,6 +161,8 @@ impl Ledger {
                     facts.started_digest = Some(started.digest.clone());
                 }
                 Body::ToolResult(result) if result.tool_call_id == *id => facts.ended = true,
+                // After its start, for the start is the last event there is when this is asked.
+                Body::Cancelled(_) | Body::TurnEnded(_) if facts.reply.is_some() => facts.closed = true,
                 _ => {}
             }
         }
@@ -175,6 +183,7 @@ struct Facts {
     judged: bool,
     cut_reply: bool,
     allowed: bool,
+    closed: bool,
     open_question: bool,
     read_only: bool,
     gated_digest: Option<aish_core::Digest>,
