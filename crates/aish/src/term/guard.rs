@@ -153,8 +153,11 @@ impl Found {
 
 fn leave_or_die(leave: &watch::Sender<Option<u8>>, signal: i32) {
     let status = SIGNAL_STATUS_BASE + signal;
+    // A terminal that goes away often sends two signals at once: the first decides, and its time runs already.
+    if leave.borrow().is_some() {
+        return;
+    }
     leave.send_replace(Some(u8::try_from(status).unwrap_or(u8::MAX)));
-    // A second signal does not wait: whoever sends two means it.
     let spawned = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
         std::thread::sleep(Duration::from_millis(LEAVE_MS_MAX));
         low_level::exit(status);

@@ -1,0 +1,73 @@
+//! The terminal is given back: on every signal, wherever it strikes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(dead_code)]
+
+mod support;
+
+use support::fake_server::FakeServer;
+use support::pty::{Signal, Terminal, key};
+use support::reply::Reply;
+use support::sandbox::Sandbox;
+use support::{default_wait, poll_until};
+
+/// Waits until the prompt of the fake model stands that many times on the screen.
+fn wait_for_prompts(terminal: &Terminal, times: usize) -> String {
+    terminal.wait_for("the prompt", |screen| {
+        screen.contents().matches("fake ❯").count() == times
+    })
+}
+
+/// SPEC 8.7: the terminal is sane after a signal, wherever it struck, with the exit code a shell expects.
+#[test]
+fn signals() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let server = FakeServer::script([Reply::stream().says("begun").stalls().done()]);
+        let sandbox = Sandbox::with_model(&server);
+        let mut terminal = sandbox.terminal(&[]).start();
+        wait_for_prompts(&terminal, 1);
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_exit().code(), Some(code), "at the prompt");
+        assert_eq!(terminal.settings(), *terminal.settings_at_start(), "at the prompt");
+
+        let mut terminal = sandbox.terminal(&[]).start();
+        wait_for_prompts(&terminal, 1);
+        terminal.send_line("hi");
+        terminal.wait_for_text("begun");
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_exit().code(), Some(code), "in a turn");
+        assert_eq!(terminal.settings(), *terminal.settings_at_start(), "in a turn");
+
+        let mut terminal = sandbox.terminal(&[]).start();
+        wait_for_prompts(&terminal, 1);
+        terminal.send_line("!echo begun; sleep 1000");
+        terminal.wait_for("its output", |screen| screen.contents().contains("    begun"));
+        terminal.signal(signal);
+        assert_eq!(terminal.wait_exit().code(), Some(code), "in a command");
+        sandbox.assert_nothing_runs();
+    }
+}
+
+/// SPEC 8.7: stopped in the middle of a turn, aish gives the terminal back, and goes on where it was.
+#[test]
+fn stop_and_go_on() {
+    let server = FakeServer::script([Reply::stream().says("one ").stalls().says("two").finish("stop").done()]);
+    let sandbox = Sandbox::with_model(&server);
+    let mut terminal = sandbox.terminal(&[]).start();
+    wait_for_prompts(&terminal, 1);
+    terminal.send_line("count");
+    terminal.wait_for_text("one");
+    assert_ne!(terminal.settings(), *terminal.settings_at_start());
+    terminal.signal(Signal::TSTP);
+    poll_until("the terminal to be given back", default_wait(), || {
+        (terminal.settings() == *terminal.settings_at_start()).then_some(())
+    });
+    terminal.signal(Signal::CONT);
+    poll_until("the terminal to be taken again", default_wait(), || {
+        (terminal.settings() != *terminal.settings_at_start()).then_some(())
+    });
+    server.release();
+    terminal.wait_for_text("one two");
+    wait_for_prompts(&terminal, 2);
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+}
