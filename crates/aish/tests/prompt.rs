@@ -215,12 +215,12 @@ fn pasted_lines() {
     terminal.wait_for_text("second line");
     terminal.send(key::CTRL_C);
     wait_for_prompts(&terminal, 2);
-    terminal.send("\x1b[200~first\nsecond\x1b[201~");
-    terminal.wait_for_text("· second");
+    terminal.send("\x1b[200~one\nother\x1b[201~");
+    terminal.wait_for_text("· other");
     assert!(server.requests().is_empty());
     terminal.send(key::ENTER);
     terminal.wait_for_text("got it");
-    assert!(sent(&server.only_request()).contains("first\\nsecond"));
+    assert!(sent(&server.only_request()).contains("one\\nother"));
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
 }
