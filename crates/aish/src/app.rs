@@ -138,20 +138,21 @@ impl App {
             .await
             .map_err(|error| Failure::usage(error).hint("`aish models list` lists what there is"))?;
         let model = model.unwrap_or_default();
+        // A model that cannot be asked yet (its key is missing) says so when it is.
+        let window = registry.model(&model).ok().and_then(|model| model.context_window);
         let engine = Engine {
             store: self.store(),
             models: Arc::clone(&registry) as Arc<dyn Models>,
             tools: Arc::new(ToolSet::builtin()),
             owner: Owner::this_process(),
             redactor: self.redactor(),
-            settings: RwLock::new(self.settings(model)),
+            settings: RwLock::new(self.settings(model, window)),
         };
         Ok((Arc::new(engine), registry))
     }
 
-    fn settings(&self, model: String) -> Settings {
+    fn settings(&self, model: String, window: Option<u64>) -> Settings {
         let config = self.config();
-        let window = config.model(&model).and_then(|model| model.context_window);
         let limits = Limits {
             max_tool_turns: config.max_tool_turns,
             max_tool_depth: config.mcp.max_tool_depth,
@@ -217,7 +218,8 @@ impl App {
             .collect()
     }
 
-    fn redactor(&self) -> Redactor {
+    /// What makes text fit to leave the process.
+    pub fn redactor(&self) -> Redactor {
         let keys = self.key_variables();
         let from_environment = keys
             .iter()

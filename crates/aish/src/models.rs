@@ -8,7 +8,7 @@ use crate::config::{Config, ModelConfig, ProviderKind, ResultRole, WireNames};
 use crate::paths::Environment;
 use aish_engine::{Model, Models};
 use aish_provider::client::{Network, Timeouts, client};
-use aish_provider::discover::{self, Candidate};
+use aish_provider::discover::{self, Candidate, Listed};
 use aish_provider::profile::{CallsPerReply, ToolRole, WireNaming};
 use aish_provider::{HttpProvider, ModelProfile};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub struct Choice {
 struct Found {
     name: String,
     base_url: String,
-    model: String,
+    model: Listed,
     key_env: Option<&'static str>,
 }
 
@@ -110,7 +110,7 @@ impl Registry {
         }
         // A server that was named takes the name of any model it has, listed or not.
         if let Some(candidate) = self.named_by_environment() {
-            let found = self.add(&candidate, name);
+            let found = self.add(&candidate, &unlisted(name));
             return Ok(found.name);
         }
         let names: Vec<&str> = choices.iter().map(|choice| choice.name.as_str()).collect();
@@ -172,7 +172,7 @@ impl Registry {
     /// The models of one provider: its default one, or those it names.
     async fn look_at(&self, candidate: &Candidate, timeout_ms: u64) -> Vec<Found> {
         if let Some(model) = &candidate.default_model {
-            return vec![self.add(candidate, model)];
+            return vec![self.add(candidate, &unlisted(model))];
         }
         let Ok(client) = self.client() else { return Vec::new() };
         let deadline = Duration::from_millis(timeout_ms);
@@ -184,7 +184,7 @@ impl Registry {
         match names {
             Some(names) if !names.is_empty() => names.iter().map(|name| self.add(candidate, name)).collect(),
             // It was named, and may answer later: a question to it will say why it cannot.
-            Some(_) | None if candidate.name == NAMED_CANDIDATE => vec![self.add(candidate, ANY_MODEL)],
+            Some(_) | None if candidate.name == NAMED_CANDIDATE => vec![self.add(candidate, &unlisted(ANY_MODEL))],
             Some(_) | None => Vec::new(),
         }
     }
@@ -202,17 +202,17 @@ impl Registry {
             .collect()
     }
 
-    fn add(&self, candidate: &Candidate, model: &str) -> Found {
+    fn add(&self, candidate: &Candidate, model: &Listed) -> Found {
         // A server that was named needs no name in front: there is only one.
         let named = candidate.name == NAMED_CANDIDATE;
         let found = Found {
             name: if named {
-                model.to_owned()
+                model.id.clone()
             } else {
-                format!("{}/{model}", candidate.name)
+                format!("{}/{}", candidate.name, model.id)
             },
             base_url: candidate.base_url.clone(),
-            model: model.to_owned(),
+            model: model.clone(),
             key_env: candidate.key_env,
         };
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -235,10 +235,6 @@ impl Registry {
         let (profile, key) = match self.configured.iter().find(|model| model.name == name) {
             Some(model) => (profile_of(model)?, self.configured_key(model)?),
             None => self.found_profile(name)?,
-        };
-        let profile = ModelProfile {
-            calls: calls_per_reply(&profile.base_url),
-            ..profile
         };
         let (context_window, max_output_tokens) = (profile.context_window, profile.max_output_tokens);
         let provider = HttpProvider::new(self.client()?, profile, key, Timeouts::default());
@@ -271,7 +267,12 @@ impl Registry {
             .key_env
             .and_then(|key| self.environment.text(key))
             .map(|key| key.trim().to_owned());
-        Ok((ModelProfile::openai_chat(&found.base_url, &found.model), key))
+        let profile = ModelProfile {
+            context_window: found.model.context_window,
+            calls: calls_per_reply(found.model.parameters),
+            ..ModelProfile::openai_chat(&found.base_url, &found.model.id)
+        };
+        Ok((profile, key))
     }
 }
 
@@ -290,13 +291,24 @@ impl Models for Registry {
     }
 }
 
-/// A server on this machine runs a model small enough for it.
-fn calls_per_reply(base_url: &str) -> CallsPerReply {
-    let host = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let here = ["127.", "localhost", "[::1]"]
-        .iter()
-        .any(|start| host.starts_with(start));
-    if here { CallsPerReply::One } else { CallsPerReply::Any }
+/// A model of which nothing is known but its name.
+fn unlisted(id: &str) -> Listed {
+    Listed {
+        id: id.to_owned(),
+        context_window: None,
+        parameters: None,
+    }
+}
+
+/// Models with fewer parameters than this are held to one call a reply: they begin another and another until their context
+/// is full.
+const SMALL_MODEL_PARAMETERS: u64 = 1_000_000_000;
+
+fn calls_per_reply(parameters: Option<u64>) -> CallsPerReply {
+    match parameters {
+        Some(parameters) if parameters < SMALL_MODEL_PARAMETERS => CallsPerReply::One,
+        Some(_) | None => CallsPerReply::Any,
+    }
 }
 
 fn profile_of(model: &ModelConfig) -> Result<ModelProfile, String> {

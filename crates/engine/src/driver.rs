@@ -152,6 +152,7 @@ impl Driver {
                 return Err(EngineError::NoOpenTurn(self.session.id().clone()));
             };
             let step = turn.next();
+            let before = self.session.last_seq();
             let result = match step {
                 Step::CallModel {
                     attempt,
@@ -162,25 +163,24 @@ impl Driver {
                 Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,
                 Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
                 Step::AwaitClient(calls) => return Ok(Outcome::AwaitingClient(self.pending_of(&calls))),
-                Step::Done(reason) => {
-                    self.close(reason).await?;
-                    return Ok(Outcome::Done(self.finished(reason)));
-                }
+                Step::Done(reason) => match self.close(reason).await {
+                    Ok(()) => return Ok(Outcome::Done(self.finished(reason))),
+                    other => other,
+                },
             };
             match result {
                 Ok(()) => {}
-                // What this step made may no longer follow: somebody cancelled, answered or steered meanwhile. What is to be
-                // done now is for the fold to say (SPEC 3.5b).
-                Err(EngineError::Invalid { reason, .. }) if self.somebody_else_wrote(&reason) => {}
+                // What this step made no longer follows: somebody cancelled, answered, steered or drove meanwhile. What is to be
+                // done now is for the fold to say (SPEC 3.5b). Without news, asking it again would give the same.
+                Err(EngineError::Invalid { .. }) if self.has_news_since(before).await? => {}
                 Err(other) => return Err(other),
             }
         }
     }
 
-    /// True when an event was refused because of what somebody else appended, and the turn can go on from there.
-    fn somebody_else_wrote(&self, reason: &InvalidEvent) -> bool {
-        matches!(reason, InvalidEvent::TurnClosed | InvalidEvent::WrongTurn(_))
-            && self.session.turn().is_some_and(Turn::is_closed)
+    async fn has_news_since(&mut self, seq: u64) -> Result<bool, EngineError> {
+        self.catch_up().await?;
+        Ok(self.session.last_seq() > seq)
     }
 
     /// Somebody asked to stop: the person here, or a `cancelled` of another process.

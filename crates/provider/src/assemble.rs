@@ -17,10 +17,13 @@
 //! | no reason, no `[DONE]` | `Truncated` | `Truncated`: the connection was cut |
 //! | an error, or the reader stopped | `Truncated` | `Truncated` |
 //!
+//! A reply may be held to a number of calls ([`Assembler::with_calls_max`]): once so many are whole and another begins, the
+//! reply counts as if it had said `tool_calls` there, and nothing that follows is looked at.
+//!
 //! Partial calls become [`Part::PartialCall`] blocks: shown, kept, never run.
 
 use crate::codec::names::WireNames;
-use crate::codec::{Finish, Piece};
+use crate::codec::{CallFragment, Finish, Piece};
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyCall};
 use aish_core::event::{ReplyStop, Usage};
 use aish_core::message::Part;
@@ -62,6 +65,8 @@ pub struct Assembler {
     /// A piece of a call came after the reason to finish: only `[DONE]` or another reason can prove it whole.
     is_finish_stale: bool,
     is_done: bool,
+    calls_max: Option<usize>,
+    has_enough: bool,
     usage: Option<Usage>,
     model: Option<String>,
     error: Option<ProviderError>,
@@ -78,12 +83,25 @@ impl Assembler {
         }
     }
 
+    /// The same, held to so many calls.
+    pub fn with_calls_max(self, calls_max: usize) -> Self {
+        Self {
+            calls_max: Some(calls_max),
+            ..self
+        }
+    }
+
     /// Takes the next piece and adds what there is to show to `out`. After a failure pieces are ignored.
     pub fn push(&mut self, piece: Piece<'_>, out: &mut Vec<Delta>) {
-        if self.error.is_some() {
+        if self.error.is_some() || self.has_enough {
             return;
         }
         match piece {
+            Piece::Call(fragment) if self.is_enough_before(&fragment) => {
+                self.has_enough = true;
+                self.finish = Some(Finish::ToolCalls);
+                self.is_finish_stale = false;
+            }
             Piece::Text(text) => self.text(&text, out),
             Piece::Thinking(text) => self.say(Voice::Thinking, &text, out),
             Piece::Call(fragment) => {
@@ -117,6 +135,12 @@ impl Assembler {
         }
     }
 
+    fn is_enough_before(&self, fragment: &CallFragment<'_>) -> bool {
+        self.calls_max.is_some_and(|max| self.calls.len() >= max)
+            && self.calls.are_whole_json()
+            && self.calls.begins_another(fragment, &self.names)
+    }
+
     /// Notes a failure; the first one stays. What came before it is kept.
     pub fn fail(&mut self, error: ProviderError) {
         self.error.get_or_insert(error);
@@ -125,6 +149,11 @@ impl Assembler {
     /// True after a failure: nothing that follows can change the reply.
     pub fn has_failed(&self) -> bool {
         self.error.is_some()
+    }
+
+    /// True once the reply has all the calls it may have: nothing that follows is looked at.
+    pub fn has_enough(&self) -> bool {
+        self.has_enough
     }
 
     /// True once the stream said why it ends: what may follow is only a count of tokens.

@@ -27,6 +27,17 @@ pub struct Candidate {
     pub default_model: Option<String>,
 }
 
+/// A model as its server lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What to ask for.
+    pub id: String,
+    /// Tokens that fit its context, where the server says so.
+    pub context_window: Option<u64>,
+    /// How many parameters it has, where the server says so.
+    pub parameters: Option<u64>,
+}
+
 /// A provider that is found by a key in the environment.
 struct Keyed {
     name: &'static str,
@@ -115,11 +126,11 @@ pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Vec<Candidate> {
 
 /// The servers of [`LOCAL_SERVERS`] that answer, with the models they name, in that order. They are asked at once, so
 /// that all of it takes no longer than the slowest may.
-pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Vec<String>)> {
+pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Vec<Listed>)> {
     probe_all(client, LOCAL_SERVERS).await
 }
 
-async fn probe_all(client: &reqwest::Client, servers: &[(&'static str, &str)]) -> Vec<(Candidate, Vec<String>)> {
+async fn probe_all(client: &reqwest::Client, servers: &[(&'static str, &str)]) -> Vec<(Candidate, Vec<Listed>)> {
     let deadline = Duration::from_millis(PROBE_TIMEOUT_MS);
     let probes = servers.iter().map(|(name, base_url)| async move {
         let models = probe(client, base_url, deadline).await?;
@@ -127,7 +138,7 @@ async fn probe_all(client: &reqwest::Client, servers: &[(&'static str, &str)]) -
             name,
             base_url: (*base_url).to_owned(),
             key_env: None,
-            default_model: models.first().cloned(),
+            default_model: models.first().map(|model| model.id.clone()),
         };
         Some((candidate, models))
     });
@@ -135,7 +146,7 @@ async fn probe_all(client: &reqwest::Client, servers: &[(&'static str, &str)]) -
 }
 
 /// Asks a server which models it has. `None` when it does not answer with a list of models within the time.
-pub async fn probe(client: &reqwest::Client, base_url: &str, deadline: Duration) -> Option<Vec<String>> {
+pub async fn probe(client: &reqwest::Client, base_url: &str, deadline: Duration) -> Option<Vec<Listed>> {
     tokio::time::timeout(deadline, models(client, base_url, None))
         .await
         .ok()?
@@ -147,7 +158,7 @@ pub async fn probe_with_key(
     base_url: &str,
     key: &str,
     deadline: Duration,
-) -> Option<Vec<String>> {
+) -> Option<Vec<Listed>> {
     tokio::time::timeout(deadline, models(client, base_url, Some(key)))
         .await
         .ok()?
@@ -161,9 +172,18 @@ struct Models {
 #[derive(Deserialize)]
 struct Model {
     id: String,
+    /// What llama.cpp's server adds.
+    #[serde(default)]
+    meta: Option<Meta>,
 }
 
-async fn models(client: &reqwest::Client, base_url: &str, key: Option<&str>) -> Option<Vec<String>> {
+#[derive(Deserialize)]
+struct Meta {
+    n_ctx: Option<u64>,
+    n_params: Option<u64>,
+}
+
+async fn models(client: &reqwest::Client, base_url: &str, key: Option<&str>) -> Option<Vec<Listed>> {
     let mut request = client.get(format!("{}/models", base_url.trim_end_matches('/')));
     if let Some(key) = key {
         request = request.bearer_auth(key);
@@ -180,7 +200,12 @@ async fn models(client: &reqwest::Client, base_url: &str, key: Option<&str>) -> 
         body.extend_from_slice(&chunk);
     }
     let models: Models = serde_json::from_slice(&body).ok()?;
-    Some(models.data.into_iter().map(|model| model.id).collect())
+    let listed = models.data.into_iter().map(|model| Listed {
+        id: model.id,
+        context_window: model.meta.as_ref().and_then(|meta| meta.n_ctx),
+        parameters: model.meta.as_ref().and_then(|meta| meta.n_params),
+    });
+    Some(listed.collect())
 }
 
 #[cfg(test)]

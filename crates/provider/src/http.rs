@@ -10,7 +10,7 @@
 
 use crate::client::Timeouts;
 use crate::codec::{Codec, Encoded, codec_of, failure};
-use crate::profile::{ModelProfile, ToolRole};
+use crate::profile::{CallsPerReply, ModelProfile, ToolRole};
 use crate::{ErrorKind, Provider, ProviderError, ReplyStream, Request, retry_after};
 use aish_core::message::{Message, ToolChoice};
 use futures_util::future::BoxFuture;
@@ -20,6 +20,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+mod body;
 mod stream;
 
 use stream::HttpStream;
@@ -112,6 +113,10 @@ impl HttpProvider {
             ToolChoice::None => Vec::new(),
         };
         let assembler = crate::assemble::Assembler::new(names, callable);
+        let assembler = match profile.calls {
+            CallsPerReply::Any => assembler,
+            CallsPerReply::One => assembler.with_calls_max(1),
+        };
         Ok(HttpStream::new(response, self.codec, assembler, target, self.timeouts))
     }
 

@@ -85,7 +85,8 @@ pub enum CallsPerReply {
     /// As many as the model likes.
     #[default]
     Any,
-    /// One, enforced by the server where it can: small models that may go on calling go on until their context is full.
+    /// One: very small models that may go on calling go on until their context is full. The server is asked to hold them to
+    /// it, and what it sends beyond is not waited for.
     One,
 }
 

@@ -80,6 +80,16 @@ impl Calls {
             .collect()
     }
 
+    /// True when this fragment begins another call.
+    pub fn begins_another(&self, fragment: &CallFragment<'_>, names: &WireNames) -> bool {
+        self.continued(fragment, names).is_none() && fragment.name.is_some()
+    }
+
+    /// How many calls have begun.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes the next fragment.
     ///
     /// # Errors

@@ -391,3 +391,63 @@ fn bounds() {
     assert_eq!(reply.parts.len(), PARTS_MAX);
     assert_eq!(text_of(&reply.parts).len(), PARTS_MAX);
 }
+
+/// SPEC 7.4: a reply held to one call ends where another begins, the first being whole; before that nothing is lost.
+#[test]
+fn held_to_one_call() {
+    let push = |assembler: &mut Assembler, json: &str| {
+        let payload = call(json);
+        let event = sse::Event {
+            name: Cow::Borrowed(""),
+            data: Cow::Borrowed(&payload),
+            id: Cow::Borrowed(""),
+        };
+        OpenaiChat
+            .decode_event(&event, &mut |piece| assembler.push(piece, &mut Vec::new()))
+            .unwrap();
+    };
+    let mut assembler = assembler().with_calls_max(1);
+    push(
+        &mut assembler,
+        r#"{"index":0,"id":"a","function":{"name":"glob","arguments":"{\"p\""}}"#,
+    );
+    push(&mut assembler, r#"{"index":0,"function":{"arguments":":1}"}}"#);
+    assert!(!assembler.has_enough());
+    push(
+        &mut assembler,
+        r#"{"index":1,"id":"b","function":{"name":"now","arguments":"{"}}"#,
+    );
+    assert!(assembler.has_enough());
+    push(
+        &mut assembler,
+        r#"{"index":2,"id":"c","function":{"name":"now","arguments":"{}"}}"#,
+    );
+    let reply = assembler.finish(Ending::Read);
+    assert_eq!(reply.stop, ReplyStop::ToolCalls);
+    assert_eq!(
+        reply.calls.iter().map(readable).collect::<Vec<_>>(),
+        ["glob({\"p\":1})#a"]
+    );
+}
+
+/// SPEC 7.3: a first call that is not whole when another begins is waited for.
+#[test]
+fn held_to_one_call_that_is_not_whole() {
+    let mut assembler = assembler().with_calls_max(1);
+    let fragment = |index, name: Option<&'static str>, arguments: &'static str| CallFragment {
+        index: Some(index),
+        name: name.map(Cow::Borrowed),
+        arguments: Some(Cow::Borrowed(arguments)),
+        ..CallFragment::default()
+    };
+    for piece in [
+        fragment(0, Some("glob"), "{"),
+        fragment(1, Some("now"), "{}"),
+        fragment(0, None, "}"),
+    ] {
+        assembler.push(Piece::Call(piece), &mut Vec::new());
+    }
+    assert!(!assembler.has_enough());
+    assembler.push(Piece::Finish(Finish::ToolCalls), &mut Vec::new());
+    assert_eq!(assembler.finish(Ending::Read).calls.len(), 2);
+}

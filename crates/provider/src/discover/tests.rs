@@ -63,7 +63,8 @@ async fn server(answer: Option<&'static str>) -> String {
 }
 
 const MODELS: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
-    {\"object\":\"list\",\"data\":[{\"id\":\"one\",\"object\":\"model\"},{\"id\":\"two\"}]}";
+    {\"object\":\"list\",\"data\":[{\"id\":\"one\",\"object\":\"model\",\
+    \"meta\":{\"n_ctx\":4096,\"n_params\":134515008}},{\"id\":\"two\"}]}";
 
 /// SPEC 7.7: servers that answer are found, in the order of the table; one that hangs or is something else is not.
 #[tokio::test]
@@ -84,6 +85,10 @@ async fn local_servers() {
     let found = probe_all(&client, &table).await;
     let names: Vec<_> = found.iter().map(|(candidate, _)| candidate.name).collect();
     assert_eq!(names, ["b", "a"]);
-    assert_eq!(found[0].1, ["one", "two"]);
+    let ids: Vec<&str> = found[0].1.iter().map(|model| model.id.as_str()).collect();
+    assert_eq!(ids, ["one", "two"]);
+    // What llama.cpp's server tells of a model besides its name.
+    let told = (found[0].1[0].context_window, found[0].1[0].parameters);
+    assert_eq!(told, (Some(4096), Some(134_515_008)));
     assert_eq!(found[0].0.default_model.as_deref(), Some("one"));
 }

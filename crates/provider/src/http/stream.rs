@@ -1,9 +1,9 @@
 //! A reply under way over HTTP.
 //!
-//! Bytes go through the event-stream parser, the codec and the assembler as they come, and nothing is read ahead. What
-//! kind of body it is, is decided by its first letter, not by its content type, which servers get wrong. Every wait
-//! ends: see [`Phase`].
+//! Bytes go through the event-stream parser, the codec and the assembler as they come. What kind of body it is, is
+//! decided by its first letter, not by its content type, which servers get wrong. Every wait ends: see [`Phase`].
 
+use super::body::{Body, Came};
 use super::{Target, innermost};
 use crate::assemble::{Assembler, Ending, REPLY_BYTES_MAX, too_large};
 use crate::client::Timeouts;
@@ -44,7 +44,7 @@ enum BodyKind {
 /// A reply under way.
 pub(super) struct HttpStream {
     /// The rest of the body; none once it ended or is of no more use.
-    response: Option<reqwest::Response>,
+    body: Option<Body>,
     codec: &'static dyn Codec,
     kind: BodyKind,
     parser: sse::Parser,
@@ -66,7 +66,7 @@ impl HttpStream {
     ) -> Self {
         let now = Instant::now();
         Self {
-            response: Some(response),
+            body: Some(Body::of(response)),
             codec,
             kind: BodyKind::Unknown,
             parser: sse::Parser::new(),
@@ -79,7 +79,20 @@ impl HttpStream {
         }
     }
 
-    /// Takes what came and adds the deltas in it to `out`.
+    /// Takes what came of waiting for more.
+    fn came(&mut self, came: Came, out: &mut Vec<Delta>) {
+        match came {
+            Ok(Some(chunk)) => self.take(&chunk, out),
+            Ok(None) => self.end(out),
+            Err(error) => {
+                let why = format!("the connection broke: {}", innermost(&error));
+                let error = self.target.error(ErrorKind::Stream, &why);
+                self.broke(error, out);
+            }
+        }
+    }
+
+    /// Takes a chunk and adds the deltas in it to `out`.
     fn take(&mut self, chunk: &[u8], out: &mut Vec<Delta>) {
         if matches!(self.kind, BodyKind::Unknown) {
             self.kind = self.kind_of(chunk);
@@ -97,9 +110,9 @@ impl HttpStream {
                 self.wait_on(true);
             }
         }
-        if self.assembler.has_failed() {
+        if self.assembler.has_failed() || self.assembler.has_enough() {
             // Nothing that follows counts: closing the connection stops the server.
-            self.response = None;
+            self.body = None;
         }
     }
 
@@ -175,7 +188,7 @@ impl HttpStream {
 
     /// The body is at its end.
     fn end(&mut self, out: &mut Vec<Delta>) {
-        self.response = None;
+        self.body = None;
         if let BodyKind::Json(body) = &mut self.kind {
             let body = std::mem::take(body);
             let (assembler, target) = (&mut self.assembler, &self.target);
@@ -196,7 +209,7 @@ impl HttpStream {
     fn broke(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
         match self.phase {
             Phase::Waiting | Phase::Streaming => {
-                self.response = None;
+                self.body = None;
                 self.assembler.fail(error);
                 self.assembler.flush(out);
             }
@@ -238,16 +251,13 @@ impl ReplyStream for HttpStream {
             let mut fresh = Vec::new();
             // The only wait is for a chunk, and what was waited for is taken in the same poll: dropping this future
             // loses nothing.
-            while let Some(response) = &mut self.response {
-                match timeout_at(self.deadline, response.chunk()).await {
-                    Ok(Ok(Some(chunk))) => self.take(&chunk, &mut fresh),
-                    Ok(Ok(None)) => self.end(&mut fresh),
-                    Ok(Err(error)) => {
-                        let why = format!("the connection broke: {}", innermost(&error));
-                        let error = self.target.error(ErrorKind::Stream, &why);
-                        self.broke(error, &mut fresh);
-                    }
+            while let Some(body) = &mut self.body {
+                match timeout_at(self.deadline, body.next()).await {
+                    Ok(came) => self.came(came, &mut fresh),
                     Err(_) => self.broke(self.timed_out(), &mut fresh),
+                }
+                while let Some(came) = self.body.as_mut().and_then(Body::ready) {
+                    self.came(came, &mut fresh);
                 }
                 if !fresh.is_empty() {
                     out.append(&mut fresh);
@@ -262,7 +272,7 @@ impl ReplyStream for HttpStream {
     }
 
     fn finish(self: Box<Self>) -> Reply {
-        let ending = if self.response.is_some() {
+        let ending = if self.body.is_some() {
             Ending::Cut
         } else {
             Ending::Read
