@@ -205,9 +205,9 @@ impl Parser {
         };
         if let Some(data) = data {
             sink(Event {
-                name: String::from_utf8_lossy(&self.name),
-                data: String::from_utf8_lossy(data),
-                id: String::from_utf8_lossy(&self.id),
+                name: text(&self.name),
+                data: text(data),
+                id: text(&self.id),
             });
         }
         self.name.clear();
@@ -233,6 +233,14 @@ impl Parser {
         }
         self.line.extend_from_slice(part);
         Ok(())
+    }
+}
+
+/// Bytes as text. What is UTF-8 already, and nearly all is, takes the fast way.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel, error::TryRecvError};
 use tokio::task::JoinHandle;
 
 /// Chunks that are read ahead. More would save nothing, and each may be as large as the connection's buffer.
-const CHUNKS_AHEAD_MAX: usize = 32;
+pub(super) const CHUNKS_AHEAD_MAX: usize = 32;
 
 /// What came of waiting for more: a chunk, the end (none), or why there is no more.
 pub(super) type Came = Result<Option<Bytes>, reqwest::Error>;

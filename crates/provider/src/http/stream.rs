@@ -3,7 +3,7 @@
 //! Bytes go through the event-stream parser, the codec and the assembler as they come. What kind of body it is, is
 //! decided by its first letter, not by its content type, which servers get wrong. Every wait ends: see [`Phase`].
 
-use super::body::{Body, Came};
+use super::body::{Body, CHUNKS_AHEAD_MAX, Came};
 use super::{Target, innermost};
 use crate::assemble::{Assembler, Ending, REPLY_BYTES_MAX, too_large};
 use crate::client::Timeouts;
@@ -256,7 +256,11 @@ impl ReplyStream for HttpStream {
                     Ok(came) => self.came(came, &mut fresh),
                     Err(_) => self.broke(self.timed_out(), &mut fresh),
                 }
-                while let Some(came) = self.body.as_mut().and_then(Body::ready) {
+                // As often as could have been read ahead and no more: a server that pours for ever is not followed.
+                for _ in 0..CHUNKS_AHEAD_MAX {
+                    let Some(came) = self.body.as_mut().and_then(Body::ready) else {
+                        break;
+                    };
                     self.came(came, &mut fresh);
                 }
                 if !fresh.is_empty() {
@@ -272,11 +276,7 @@ impl ReplyStream for HttpStream {
     }
 
     fn finish(self: Box<Self>) -> Reply {
-        let ending = if self.body.is_some() {
-            Ending::Cut
-        } else {
-            Ending::Read
-        };
+        let ending = if self.body.is_some() { Ending::Cut } else { Ending::Read };
         self.assembler.finish(ending)
     }
 }

@@ -35,9 +35,9 @@ struct Choice<'a> {
     index: Count,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    /// Instead of `delta` where the reply comes whole.
+    /// Instead of `delta` where the reply comes whole. Apart, because every chunk of a stream would carry its room along.
     #[serde(borrow)]
-    message: Option<Delta<'a>>,
+    message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
 }
@@ -167,7 +167,10 @@ fn pieces(payload: Payload<'_>, text: &str, sink: &mut Sink<'_>) -> Result<(), P
 }
 
 fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
-    let delta = choice.delta.or(choice.message).unwrap_or_default();
+    let delta = choice
+        .delta
+        .or(choice.message.map(|message| *message))
+        .unwrap_or_default();
     // Some servers send their thinking under both names.
     let reasoning = if delta.reasoning_content.text.is_empty() {
         delta.reasoning.text
