@@ -107,6 +107,17 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// What to do when a model gave no answer, by the word that the ledger has for why.
+pub fn model_advice(error: &str) -> &'static str {
+    match error {
+        "connect" | "timeout" => "start the server, or correct base_url (`aish config path` says where it stands)",
+        "auth" => "check the key in the variable that key_env names",
+        "context_overflow" => "begin a new session, or use a model with a larger context",
+        "http_404" => "check base_url and model (`aish models list` shows them)",
+        _ => "the question is kept: `aish --continue` goes on from here",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

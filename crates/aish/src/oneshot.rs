@@ -6,13 +6,14 @@
 
 use crate::app::App;
 use crate::cli::{Output, Resume, Start};
-use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED};
+use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, model_advice};
 use crate::models::NO_MODEL;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
 use crate::term::tty::Tty;
-use aish_core::event::{Answer, AnswerScope, AnsweredBy};
+use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body};
 use aish_core::message::Part;
+use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_core::turn::StopReason;
 use aish_engine::{AnswerRequest, Answered, Driver, Engine, Finished, Notice, Notices, Outcome, Pending};
@@ -20,10 +21,16 @@ use aish_store::SessionFilter;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 /// Bytes of standard input that go along as context; more would fit no model.
 const STDIN_BYTES_MAX: u64 = 4 << 20;
+/// The longest word of a reply that is held back until it is whole, in bytes: a key is shorter.
+const HELD_BYTES_MAX: usize = 1_024;
+/// The least time between two writes of a reply: a fast stream is written in batches, and no eye sees the difference.
+const WRITE_PAUSE_MS: u64 = 4;
 
 /// `aish -p`.
 ///
@@ -66,6 +73,10 @@ pub async fn resume(app: &App, resume: &Resume) -> Result<u8, Failure> {
         front.answered(driver.answer(request).await?, no.call.as_str());
     }
     if driver.session().open_turn().is_none() {
+        if !(resume.approve.is_empty() && resume.deny.is_empty()) {
+            // Said again what was said before: accepted, without effect (SPEC 3.3).
+            return Ok(DONE);
+        }
         return Err(
             Failure::usage(format!("session {} waits for nothing", driver.session().id())).hint(format!(
                 "say something in it: aish --resume {} -p '…'",
@@ -160,13 +171,16 @@ fn read_question(text: &str) -> Result<(String, Vec<Part>), Failure> {
 /// A line for the person.
 pub fn eprint_line(text: &str) {
     // A closed standard error is nobody's problem but its reader's.
-    let _ = writeln!(std::io::stderr(), "[aish] {}", sanitize::single_line(text));
+    // One write: lines of several processes do not mix, and nothing is written in pieces.
+    let line = format!("[aish] {}\n", sanitize::single_line(text));
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// What is in front of the engine here: two streams, and perhaps a terminal to ask at.
 struct Front<'a> {
     app: &'a App,
     output: Output,
+    redactor: Redactor,
     notices: Notices,
     cancel: watch::Receiver<bool>,
 }
@@ -189,13 +203,14 @@ impl<'a> Front<'a> {
         Self {
             app,
             output,
+            redactor: app.redactor(),
             notices,
             cancel,
         }
     }
 
     fn say(&self, text: &str) {
-        eprint_line(text);
+        eprint_line(&self.redactor.redact(text));
     }
 
     fn answered(&self, answered: Answered, call: &str) {
@@ -262,15 +277,23 @@ impl<'a> Front<'a> {
 
     /// Drives until the turn is over or waits, writing what comes as it comes.
     async fn drive(&self, driver: &mut Driver) -> Result<Outcome, Failure> {
-        let mut written = Written::default();
+        let mut written = Written::new(&self.redactor);
         let driven = {
             let drive = driver.drive(&self.notices, self.cancel.clone());
             tokio::pin!(drive);
+            let mut next_write = Instant::now();
             loop {
+                let due = async {
+                    self.notices.changed().await;
+                    sleep_until(next_write).await;
+                };
                 tokio::select! {
                     biased;
                     driven = &mut drive => break driven,
-                    () = self.notices.changed() => self.write(&mut written),
+                    () = due => {
+                        self.write(&mut written);
+                        next_write = Instant::now() + Duration::from_millis(WRITE_PAUSE_MS);
+                    }
                 }
             }
         };
@@ -279,7 +302,7 @@ impl<'a> Front<'a> {
         Ok(driven?)
     }
 
-    fn write(&self, written: &mut Written) {
+    fn write(&self, written: &mut Written<'_>) {
         for notice in self.notices.drain() {
             match notice {
                 Notice::Text(text) if self.output == Output::Text => written.text(&text),
@@ -319,7 +342,7 @@ impl<'a> Front<'a> {
                 "output_tokens": finished.usage.output_tokens,
                 "cached_tokens": finished.usage.cached_tokens,
             });
-            print_json(driver, &finished.reply, finished.reason.word(), &[], &usage);
+            self.print_json(driver, &finished.reply, finished.reason.word(), &[], &usage);
         }
         match finished.reason {
             StopReason::End | StopReason::Limit | StopReason::Declined => DONE,
@@ -329,7 +352,7 @@ impl<'a> Front<'a> {
             }
             StopReason::ModelFailed => {
                 let problem = finished.problem.as_deref().unwrap_or("the model gave no answer");
-                self.say(&format!("no reply: {problem}"));
+                self.say(&format!("no reply: {problem}; {}", model_advice(last_failure(driver))));
                 FAILED
             }
             StopReason::Cancelled => {
@@ -342,7 +365,7 @@ impl<'a> Front<'a> {
     /// The turn stays in the ledger; whoever comes next answers and drives on.
     fn leave_waiting(&self, driver: &Driver, pending: &[Pending]) -> u8 {
         if self.output == Output::Json {
-            print_json(driver, "", "pending", pending, &Value::Null);
+            self.print_json(driver, "", "pending", pending, &Value::Null);
         }
         let id = driver.session().id();
         for call in pending {
@@ -362,55 +385,96 @@ impl<'a> Front<'a> {
         }
         APPROVAL_NEEDED
     }
-}
 
-fn print_json(driver: &Driver, reply: &str, stop_reason: &str, pending: &[Pending], usage: &Value) {
-    let pending: Vec<Value> = pending
-        .iter()
-        .map(|call| {
-            let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
-            json!({
-                "call_id": call.call_id.as_str(),
-                "tool": call.tool,
-                "arguments": arguments,
-                "digest": call.digest.as_str(),
+    fn print_json(&self, driver: &Driver, reply: &str, stop_reason: &str, pending: &[Pending], usage: &Value) {
+        let pending: Vec<Value> = pending
+            .iter()
+            .map(|call| {
+                let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
+                json!({
+                    "call_id": call.call_id.as_str(),
+                    "tool": call.tool,
+                    "arguments": arguments,
+                    "digest": call.digest.as_str(),
+                })
             })
-        })
-        .collect();
-    let object = json!({
-        "session_id": driver.session().id().as_str(),
-        "reply": reply,
-        "stop_reason": stop_reason,
-        "pending": pending,
-        "usage": usage,
-    });
-    let mut written = Written::default();
-    written.line(&object.to_string());
-    written.flush();
+            .collect();
+        let object = json!({
+            "session_id": driver.session().id().as_str(),
+            "reply": reply,
+            "stop_reason": stop_reason,
+            "pending": pending,
+            "usage": usage,
+        });
+        let mut written = Written::new(&self.redactor);
+        written.line(&object.to_string());
+        written.flush();
+    }
 }
 
-/// Standard output, written in batches. A reader that has gone away is not an error: the turn goes on into the ledger.
-#[derive(Default)]
-struct Written {
+/// The word that the last failure of the model has in the ledger.
+fn last_failure(driver: &Driver) -> &str {
+    let mut failures = driver.session().events().iter().rev().filter_map(|event| {
+        if let Body::ModelFailed(failed) = &event.body {
+            Some(failed.error.as_str())
+        } else {
+            None
+        }
+    });
+    failures.next().unwrap_or_default()
+}
+
+/// Standard output, written in batches, without secrets. A reader that has gone away is not an error: the turn goes on into
+/// the ledger.
+struct Written<'a> {
+    redactor: &'a Redactor,
     batch: String,
+    /// The word at the end of a reply so far: the next piece may make it a key.
+    held: String,
     in_line: bool,
 }
 
-impl Written {
+impl<'a> Written<'a> {
+    fn new(redactor: &'a Redactor) -> Self {
+        Self {
+            redactor,
+            batch: String::new(),
+            held: String::new(),
+            in_line: false,
+        }
+    }
+
     fn text(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.batch.push_str(&sanitize::multi_line(text));
-            self.in_line = !text.ends_with('\n');
+        self.held.push_str(text);
+        let word = self.held.trim_end_matches(|c: char| c.is_ascii_graphic()).len();
+        let end = if self.held.len() - word > HELD_BYTES_MAX {
+            self.held.len()
+        } else {
+            word
+        };
+        let rest = self.held.split_off(end);
+        self.release();
+        self.held = rest;
+    }
+
+    /// Writes what is held.
+    fn release(&mut self) {
+        if !self.held.is_empty() {
+            self.batch
+                .push_str(&sanitize::multi_line(&self.redactor.redact(&self.held)));
+            self.in_line = !self.held.ends_with('\n');
+            self.held.clear();
         }
     }
 
     fn line(&mut self, line: &str) {
-        self.batch.push_str(line);
+        self.batch.push_str(&self.redactor.redact(line));
         self.batch.push('\n');
         self.in_line = false;
     }
 
     fn end_line(&mut self) {
+        self.release();
         if self.in_line {
             self.batch.push('\n');
             self.in_line = false;

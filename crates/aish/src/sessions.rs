@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::cli::{ExportFormat, Sessions};
 use crate::failure::{DONE, Failure};
+use aish_core::redact::Redactor;
 use aish_core::{SessionId, sanitize};
 use aish_store::export::{jsonl_line, markdown, markdown_head};
 use aish_store::{RawEvent, SessionFilter, Store};
@@ -21,19 +22,20 @@ const TITLE_CHARS_MAX: usize = 60;
 /// There is no such session, or it cannot be read or written out.
 pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
     let store = app.store();
+    let redactor = app.redactor();
     match what {
-        Sessions::List => list(store.as_ref()).await,
-        Sessions::Show { id } => export(store.as_ref(), id, ExportFormat::Markdown, None).await,
-        Sessions::Export { id, format, file } => export(store.as_ref(), id, *format, file.as_deref()).await,
+        Sessions::List => list(store.as_ref(), &redactor).await,
+        Sessions::Show { id } => export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await,
+        Sessions::Export { id, format, file } => export(store.as_ref(), &redactor, id, *format, file.as_deref()).await,
     }
 }
 
-async fn list(store: &dyn Store) -> Result<u8, Failure> {
+async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
     let sessions = store.list(SessionFilter::default()).await?;
     let mut out = String::new();
     for session in sessions {
         let mark = if session.waiting { "  [waits]" } else { "" };
-        let title: String = sanitize::single_line(&session.title)
+        let title: String = sanitize::single_line(&redactor.redact(&session.title))
             .chars()
             .take(TITLE_CHARS_MAX)
             .collect();
@@ -48,7 +50,13 @@ async fn list(store: &dyn Store) -> Result<u8, Failure> {
     print(&out)
 }
 
-async fn export(store: &dyn Store, id: &str, format: ExportFormat, file: Option<&Path>) -> Result<u8, Failure> {
+async fn export(
+    store: &dyn Store,
+    redactor: &Redactor,
+    id: &str,
+    format: ExportFormat,
+    file: Option<&Path>,
+) -> Result<u8, Failure> {
     let session = store.find(id).await?;
     let mut sink: Box<dyn std::io::Write> = match file {
         None => Box::new(std::io::stdout().lock()),
@@ -73,6 +81,7 @@ async fn export(store: &dyn Store, id: &str, format: ExportFormat, file: Option<
             }
             ExportFormat::Markdown => text.push_str(&markdown(&events)),
         }
+        let text = redactor.redact(&text).into_owned();
         // JSON escapes what a terminal would act on; Markdown is the text itself.
         let text = match (format, file) {
             (ExportFormat::Markdown, None) if std::io::stdout().is_terminal() => {
@@ -81,10 +90,10 @@ async fn export(store: &dyn Store, id: &str, format: ExportFormat, file: Option<
             (ExportFormat::Markdown | ExportFormat::Jsonl, _) => text,
         };
         if let Err(error) = sink.write_all(text.as_bytes()) {
-            return match error.kind() {
-                std::io::ErrorKind::BrokenPipe => Ok(DONE),
-                _other => Err(Failure::failed(format!("cannot write the export: {error}"))),
-            };
+            if error.kind() == std::io::ErrorKind::BrokenPipe {
+                return Ok(DONE);
+            }
+            return Err(Failure::failed(format!("cannot write the export: {error}")));
         }
     }
     sink.flush()

@@ -4,6 +4,7 @@
 //!   [`strict`] for what it refuses. It shares no type with the program, so that a mistake in a codec cannot hide here.
 //! - [`pty`]: the program (or any other) on a pseudo-terminal, asserted by screen and by transcript.
 //! - [`sandbox`]: a home and a project of their own in a temporary folder, and runs of the program bounded in time.
+//! - [`ledger`]: what a run left in the ledger.
 //! - [`processes`]: what a run left behind and what memory it took.
 //! - [`real_model`]: a real small model behind a real server.
 //!
@@ -18,6 +19,7 @@
 
 mod answer;
 pub mod fake_server;
+pub mod ledger;
 pub mod processes;
 pub mod pty;
 pub mod real_model;

@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -26,6 +26,9 @@ const RUN_S_MAX: u64 = 60;
 
 /// How long output may keep coming after the program's end, in seconds: from a child it should not have left behind.
 const DRAIN_S_MAX: u64 = 5;
+
+/// Bytes read from a pipe at once.
+const PIPE_BYTES: usize = 64 << 10;
 
 /// A home and a project in a temporary folder.
 pub struct Sandbox {
@@ -226,8 +229,8 @@ impl Output {
 /// A run that has not been waited for. Dropping it kills its whole process group.
 pub struct Running {
     child: Child,
-    stdout: mpsc::Receiver<Vec<u8>>,
-    stderr: mpsc::Receiver<Vec<u8>>,
+    stdout: Collected,
+    stderr: Collected,
 }
 
 impl Running {
@@ -244,6 +247,16 @@ impl Running {
     /// Sends a signal to the program alone.
     pub fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.pid(), signal).expect("signal the program");
+    }
+
+    /// Waits until standard output holds that text.
+    pub fn wait_for_stdout(&self, needle: &str) {
+        self.stdout.wait_for("stdout", needle);
+    }
+
+    /// Waits until standard error holds that text.
+    pub fn wait_for_stderr(&self, needle: &str) {
+        self.stderr.wait_for("stderr", needle);
     }
 
     /// Waits for the end, within the limit of one run.
@@ -268,14 +281,9 @@ impl Running {
     }
 
     fn output(&self, status: Option<ExitStatus>) -> Output {
-        let text = |pipe: &mpsc::Receiver<Vec<u8>>, name: &str| {
-            let bytes = pipe.recv_timeout(Duration::from_secs(DRAIN_S_MAX));
-            let bytes = bytes.unwrap_or_else(|_| panic!("{name} is still open after the end: a child was left behind"));
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
         Output {
-            stdout: text(&self.stdout, "stdout"),
-            stderr: text(&self.stderr, "stderr"),
+            stdout: self.stdout.whole("stdout"),
+            stderr: self.stderr.whole("stderr"),
             code: status.and_then(|status| status.code()),
             signal: status.and_then(|status| status.signal()),
         }
@@ -316,14 +324,61 @@ fn start(mut command: Command, input: Option<Vec<u8>>) -> Running {
     Running { child, stdout, stderr }
 }
 
+/// What has come out of a pipe so far.
+#[derive(Clone, Default)]
+struct Collected(Arc<(Mutex<Pipe>, Condvar)>);
+
+#[derive(Default)]
+struct Pipe {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+impl Collected {
+    fn lock(&self) -> MutexGuard<'_, Pipe> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pipe)) {
+        change(&mut self.lock());
+        self.0.1.notify_all();
+    }
+
+    /// Waits at most that long until it holds or the pipe has ended.
+    fn wait(&self, within: Duration, holds: impl Fn(&str) -> bool) -> (String, bool) {
+        let text = |pipe: &Pipe| String::from_utf8_lossy(&pipe.bytes).into_owned();
+        let waits = |pipe: &mut Pipe| !pipe.ended && !holds(&text(pipe));
+        let woken = self.0.1.wait_timeout_while(self.lock(), within, waits);
+        let pipe = woken.unwrap_or_else(PoisonError::into_inner).0;
+        (text(&pipe), pipe.ended)
+    }
+
+    fn wait_for(&self, name: &str, needle: &str) {
+        let (text, _) = self.wait(super::default_wait(), |text| text.contains(needle));
+        assert!(
+            text.contains(needle),
+            "waited in vain for {needle:?} on {name}: {text:?}"
+        );
+    }
+
+    fn whole(&self, name: &str) -> String {
+        let (text, ended) = self.wait(Duration::from_secs(DRAIN_S_MAX), |_| false);
+        assert!(ended, "{name} is still open after the end: a child was left behind");
+        text
+    }
+}
+
 /// Reads a pipe to its end on a thread.
-fn collect(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::channel();
+fn collect(mut pipe: impl Read + Send + 'static) -> Collected {
+    let collected = Collected::default();
+    let filling = collected.clone();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
+        let mut buffer = vec![0; PIPE_BYTES];
         // What came before an error is what there is to show.
-        let _ = pipe.read_to_end(&mut bytes);
-        let _ = sender.send(bytes);
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            filling.change(|pipe| pipe.bytes.extend_from_slice(&buffer[..count]));
+        }
+        filling.change(|pipe| pipe.ended = true);
     });
-    receiver
+    collected
 }
