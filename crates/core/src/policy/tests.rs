@@ -1,0 +1,204 @@
+//! The order of rules, the modes and what patterns cover.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use serde_json::json;
+
+fn on(tool: &str, effect: Effect) -> Action {
+    Action {
+        tool: tool.into(),
+        arguments: json!({}),
+        effects: vec![effect],
+    }
+}
+fn command(line: &str) -> Action {
+    on(
+        "bash",
+        Effect::Execute {
+            command: line.into(),
+            directory: "/w".into(),
+        },
+    )
+}
+fn read(path: &str) -> Action {
+    on("file_read", Effect::Read { path: path.into() })
+}
+fn write(path: &str) -> Action {
+    on("file_write", Effect::Write { path: path.into() })
+}
+fn rules(texts: &[&str]) -> Vec<Rule> {
+    texts.iter().map(|text| Rule::parse(text).unwrap()).collect()
+}
+fn check(policy: &Policy, mode: ApprovalMode, action: &Action, expect: Verdict) {
+    let got = policy.judge(action, CallSource::Builtin, mode, &[]);
+    assert_eq!(got.verdict, expect, "{action:?} in {mode:?}: {}", got.rule);
+    assert!(!got.rule.is_empty());
+}
+
+/// SPEC 5.2: the three modes over reads, writes and commands.
+#[test]
+fn modes() {
+    use ApprovalMode::{Ask, Auto, Full};
+    use Verdict::{Allow, Ask as Asks};
+    let policy = Policy::new("/w");
+    let remote = on("git.push", Effect::Remote);
+    let table: &[(&Action, [Verdict; 3])] = &[
+        (&read("/w/src/a.rs"), [Allow, Allow, Allow]),
+        (&read("/etc/hosts"), [Asks, Allow, Allow]),
+        (&read("/w/.env"), [Asks, Asks, Allow]),
+        (&read("/w/deploy/server.pem"), [Asks, Asks, Allow]),
+        (&write("/w/a"), [Asks, Allow, Allow]),
+        (&write("/w/.git/hooks/post-commit"), [Asks, Asks, Allow]),
+        (&write("/etc/a"), [Asks, Asks, Allow]),
+        (&command("ls"), [Asks, Asks, Allow]),
+        (&remote, [Asks, Asks, Allow]),
+    ];
+    for (action, expect) in table {
+        for (mode, verdict) in [Ask, Auto, Full].into_iter().zip(expect) {
+            check(&policy, mode, action, *verdict);
+        }
+    }
+}
+
+/// SPEC 5.1: deny, ask, allow, mode, in that order; a deny holds in every mode.
+#[test]
+fn order_of_rules() {
+    let mut policy = Policy::new("/w");
+    policy.deny = rules(&["bash(git push --force*)", "file_write(secret/*)"]);
+    policy.ask = rules(&["bash(git push*)"]);
+    policy.allow = rules(&[
+        "bash(git push)",
+        "bash(cargo test)",
+        "bash(cargo*)",
+        "file_write(src/*)",
+    ]);
+    for mode in [ApprovalMode::Ask, ApprovalMode::Auto, ApprovalMode::Full] {
+        check(&policy, mode, &command("git push --force origin"), Verdict::Deny);
+        check(&policy, mode, &command("cd x && git push --force"), Verdict::Deny);
+        check(&policy, mode, &command("sh -c 'git push --force'"), Verdict::Deny);
+        check(&policy, mode, &write("/w/secret/a"), Verdict::Deny);
+    }
+    check(&policy, ApprovalMode::Ask, &command("git push"), Verdict::Ask);
+    check(&policy, ApprovalMode::Full, &command("git push"), Verdict::Allow);
+    check(&policy, ApprovalMode::Ask, &command("cargo test"), Verdict::Allow);
+    check(
+        &policy,
+        ApprovalMode::Ask,
+        &command("cargo test; rm -rf /"),
+        Verdict::Ask,
+    );
+    check(&policy, ApprovalMode::Ask, &write("/w/src/deep/a.rs"), Verdict::Allow);
+    check(&policy, ApprovalMode::Ask, &write("/w/other"), Verdict::Ask);
+}
+
+/// SPEC 5.4: auto_approve, exact before star.
+#[test]
+fn auto_approve() {
+    let mut policy = Policy::new("/w");
+    policy.auto_approve = vec![
+        ("git.*".into(), true),
+        ("git.push".into(), false),
+        ("desk.read".into(), true),
+        ("bash".into(), true),
+    ];
+    let judge = |tool: &str| {
+        policy
+            .judge(&on(tool, Effect::Remote), CallSource::Mcp, ApprovalMode::Ask, &[])
+            .verdict
+    };
+    assert_eq!(judge("git.log"), Verdict::Allow);
+    assert_eq!(judge("git.push"), Verdict::Ask);
+    assert_eq!(judge("desk.read"), Verdict::Allow);
+    assert_eq!(judge("desk.write"), Verdict::Ask);
+    check(&policy, ApprovalMode::Ask, &command("ls"), Verdict::Allow);
+}
+
+/// SPEC 5.3: `a` covers this tool, for commands this exact command.
+#[test]
+fn grants() {
+    let policy = Policy {
+        ask: rules(&["bash(make*)", "file_write(x*)"]),
+        ..Policy::new("/w")
+    };
+    let grants = [
+        Grant {
+            tool: "bash".into(),
+            command: Some("make install".into()),
+        },
+        Grant {
+            tool: "file_write".into(),
+            command: None,
+        },
+    ];
+    let judge = |action: &Action| {
+        policy
+            .judge(action, CallSource::Builtin, ApprovalMode::Ask, &grants)
+            .verdict
+    };
+    assert_eq!(judge(&command("make install")), Verdict::Allow);
+    assert_eq!(judge(&command("make install -n")), Verdict::Ask);
+    assert_eq!(judge(&write("/w/a")), Verdict::Allow);
+    assert_eq!(judge(&write("/w/x1")), Verdict::Ask);
+    assert_eq!(
+        judge(&on("file_edit", Effect::Write { path: "/w/a".into() })),
+        Verdict::Ask
+    );
+}
+
+/// SPEC 5.2: the default rule is visible and can be removed.
+#[test]
+fn default_rule_can_be_removed() {
+    let policy = Policy {
+        read_only_inside_tree: false,
+        ..Policy::new("/w")
+    };
+    check(&policy, ApprovalMode::Ask, &read("/w/a"), Verdict::Ask);
+}
+
+#[test]
+fn rules_parse() {
+    for good in ["bash", "git.*", "*", "bash(rm -rf (x))", "file_write(src/*)"] {
+        assert_eq!(Rule::parse(good).unwrap().to_string(), good);
+    }
+    for bad in ["", "(x)", "bash(x", "two words"] {
+        assert!(Rule::parse(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn wildcards() {
+    for (pattern, text, fits) in [
+        ("*", "", true),
+        ("a*c", "abbc", true),
+        ("a*c", "abbcd", false),
+        ("*a*b", "xaxxab", true),
+        ("", "x", false),
+        ("é*", "éa", true),
+    ] {
+        assert_eq!(wildcard(pattern, text), fits, "{pattern} {text}");
+    }
+    assert!(!wildcard(&"*a".repeat(50), &"a".repeat(40)));
+}
+
+#[test]
+fn secret_names() {
+    for secret in [
+        "/h/.ssh/config",
+        ".env",
+        ".env.local",
+        "a/id_ed25519",
+        "x/Server.KEY",
+        "/etc/shadow",
+    ] {
+        assert!(is_secret_path(Path::new(secret)), "{secret}");
+    }
+    for plain in [
+        "src/main.rs",
+        ".env.example",
+        "id_rsa.pub",
+        "keyboard.rs",
+        "environment",
+    ] {
+        assert!(!is_secret_path(Path::new(plain)), "{plain}");
+    }
+}
