@@ -134,7 +134,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
                 f.write_str("a list")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
-                let mut list = Vec::new();
+                let Some(first) = seq.next_element()? else {
+                    return Ok(List::default());
+                };
+                // Nearly every list has one item: room for more of them, in every chunk of a stream, costs more than growing.
+                let mut list = vec![first];
                 while let Some(item) = seq.next_element()? {
                     list.push(item);
                 }
