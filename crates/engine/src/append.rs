@@ -6,13 +6,16 @@
 
 use crate::driver::Driver;
 use crate::{EngineError, now_ms};
-use aish_core::event::{Draft, Event};
+use aish_core::event::{Body, Draft, Event};
 use aish_core::session::Session;
+use aish_core::turn::InvalidEvent;
 use aish_store::{Durability, StoreError};
 use std::sync::atomic::Ordering;
 
 /// How often an append gives way to others before it gives up.
 const CONFLICTS_MAX: usize = 1_000;
+/// What a person is told when nothing is in memory alone any more.
+const SAVED_AGAIN: &str = "the ledger can be written again; everything is saved";
 
 impl Driver {
     /// Appends and folds. On return the events are committed as asked, or kept in memory with [`Driver::is_unsaved`] true.
@@ -20,9 +23,7 @@ impl Driver {
         if self.session.is_read_only() {
             return Err(EngineError::ReadOnly(self.session.id().clone()));
         }
-        if self.is_unsaved() {
-            self.save_unsaved().await;
-        }
+        self.save_unsaved().await?;
         for _ in 0..CONFLICTS_MAX {
             self.check(&drafts)?;
             if self.is_unsaved() {
@@ -41,7 +42,7 @@ impl Driver {
                     self.fold(events);
                     return Ok(());
                 }
-                Err(StoreError::Conflict { .. }) => self.catch_up().await?,
+                Err(StoreError::Conflict { .. }) => self.fold_news().await?,
                 Err(StoreError::LeaseLost(session)) => return Err(EngineError::LeaseLost(session)),
                 Err(StoreError::Io { attempt, source }) => {
                     self.say(format!(
@@ -59,11 +60,20 @@ impl Driver {
         ))))
     }
 
-    /// Folds what others appended since.
+    /// Folds what others appended since, as far as the disk tells.
     pub(crate) async fn catch_up(&mut self) -> Result<(), EngineError> {
         if self.is_unsaved() {
             return Ok(());
         }
+        match self.fold_news().await {
+            // A disk that fails is not the end of the session (SPEC 2.5): the next append finds out and says so, and one
+            // that had to see more than this is refused as a conflict.
+            Err(EngineError::Store(StoreError::Io { .. })) => Ok(()),
+            other => other,
+        }
+    }
+
+    async fn fold_news(&mut self) -> Result<(), EngineError> {
         let id = self.session.id().clone();
         let events = self.engine.store.load(&id, self.session.last_seq()).await?;
         self.fold(events);
@@ -97,58 +107,109 @@ impl Driver {
         }
     }
 
-    /// Tries to write what is only in memory.
-    async fn save_unsaved(&mut self) {
+    /// Tries to write what is only in memory, if anything is. While the disk fails, that is no error.
+    pub(crate) async fn save_unsaved(&mut self) -> Result<(), EngineError> {
+        let Some((time, _)) = self.unsaved.first() else {
+            return Ok(());
+        };
+        let time = *time;
         let id = self.session.id().clone();
-        let saved = self.session.last_seq() - u64::try_from(self.unsaved.len()).unwrap_or(u64::MAX);
-        let time = self.unsaved.first().map_or_else(now_ms, |(time, _)| *time);
         let drafts: Vec<Draft> = self.unsaved.iter().map(|(_, draft)| draft.clone()).collect();
-        match self
+        let saved = self
             .engine
             .store
-            .append(&id, saved, drafts, time, Durability::Synced, self.lease.as_ref())
-            .await
-        {
+            .append(
+                &id,
+                self.saved_seq(),
+                drafts,
+                time,
+                Durability::Synced,
+                self.lease.as_ref(),
+            )
+            .await;
+        match saved {
             Ok(_) => {
                 self.unsaved.clear();
-                self.say("the ledger can be written again; everything is saved".to_owned());
+                self.seen.store(self.session.last_seq(), Ordering::Relaxed);
+                self.say(SAVED_AGAIN.to_owned());
+                Ok(())
             }
             Err(StoreError::Conflict { .. }) => self.merge_unsaved().await,
-            Err(_) => {}
+            Err(StoreError::LeaseLost(session)) => Err(EngineError::LeaseLost(session)),
+            Err(
+                StoreError::Io { .. }
+                | StoreError::NotFound(_)
+                | StoreError::Ambiguous { .. }
+                | StoreError::Leased { .. }
+                | StoreError::Format(_),
+            ) => Ok(()),
         }
     }
 
+    /// The last event of the fold that is in the ledger.
+    fn saved_seq(&self) -> u64 {
+        let unsaved = u64::try_from(self.unsaved.len()).unwrap_or(u64::MAX);
+        self.session.last_seq().saturating_sub(unsaved)
+    }
+
     /// Others wrote to the session while this one could not: theirs stands, and of ours what may still follow.
-    async fn merge_unsaved(&mut self) {
+    async fn merge_unsaved(&mut self) -> Result<(), EngineError> {
         let id = self.session.id().clone();
         let Ok(events) = self.engine.store.load(&id, 0).await else {
-            return;
+            return Ok(());
         };
+        let known = self.saved_seq();
+        for event in events.iter().filter(|event| event.seq > known) {
+            self.notices.recorded(event);
+        }
         let mut merged = Session::load(id.clone(), events);
-        let ours = std::mem::take(&mut self.unsaved);
+        let mut ours = std::mem::take(&mut self.unsaved).into_iter();
         let mut dropped = 0;
-        for (time, draft) in ours {
-            let one = vec![draft];
-            let seq = merged.last_seq();
-            let written = match merged.check(&one) {
-                Ok(()) => {
-                    self.engine
-                        .store
-                        .append(&id, seq, one, time, Durability::Synced, self.lease.as_ref())
-                        .await
+        let mut lost = None;
+        while let Some((time, draft)) = ours.next() {
+            let one = vec![draft.clone()];
+            // Without its beginning, nothing of a turn stands: what is left of it would fall into another's turn.
+            if lost == Some(draft.turn) || merged.check(&one).is_err() {
+                if matches!(draft.body, Body::TurnStarted(_)) {
+                    lost = Some(draft.turn);
                 }
-                Err(_) => Ok(Vec::new()),
-            };
-            match written {
-                Ok(events) if !events.is_empty() => events.into_iter().for_each(|event| merged.accept(event)),
-                Ok(_) | Err(_) => dropped += 1,
+                dropped += 1;
+                continue;
+            }
+            let seq = merged.last_seq();
+            let store = &self.engine.store;
+            match store
+                .append(&id, seq, one, time, Durability::Synced, self.lease.as_ref())
+                .await
+            {
+                Ok(events) => events.into_iter().for_each(|event| merged.accept(event)),
+                // The disk failed once more, or others wrote once more: the rest waits for the next time.
+                Err(_) => self.unsaved = std::iter::once((time, draft)).chain(ours.by_ref()).collect(),
             }
         }
+        self.seen.store(merged.last_seq(), Ordering::Relaxed);
+        for (time, draft) in &self.unsaved {
+            let event = draft.clone().place(&id, merged.last_seq() + 1, *time);
+            merged.accept(event);
+        }
         self.session = merged;
+        self.say_merged(dropped);
+        match lost {
+            Some(_) => Err(EngineError::Invalid {
+                session: id,
+                reason: InvalidEvent::AlreadyStarted,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn say_merged(&self, dropped: usize) {
         if dropped > 0 {
             self.say(format!(
                 "{dropped} unsaved events no longer fit what another aish wrote meanwhile and were dropped"
             ));
+        } else if !self.is_unsaved() {
+            self.say(SAVED_AGAIN.to_owned());
         }
     }
 }

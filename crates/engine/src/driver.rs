@@ -144,12 +144,16 @@ impl Driver {
 
     async fn drive_on(&mut self, notices: &Notices, stop: Cancel) -> Result<Outcome, EngineError> {
         self.report_doubt(notices);
+        let Some(number) = self.session.turn().map(Turn::number) else {
+            return Err(EngineError::NoOpenTurn(self.session.id().clone()));
+        };
         loop {
             if *stop.borrow() {
-                return self.stopped().await;
+                return self.stopped(number).await;
             }
-            let Some(turn) = self.session.turn() else {
-                return Err(EngineError::NoOpenTurn(self.session.id().clone()));
+            let Some(turn) = self.session.turn().filter(|turn| turn.number() == number) else {
+                // Somebody else ended this turn and began another: that one is not ours to drive.
+                return Ok(Outcome::Done(self.finished_turn(number)));
             };
             let step = turn.next();
             let before = self.session.last_seq();
@@ -164,12 +168,19 @@ impl Driver {
                 Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
                 Step::AwaitClient(calls) => return Ok(Outcome::AwaitingClient(self.pending_of(&calls))),
                 Step::Done(reason) => match self.close(reason).await {
-                    Ok(()) => return Ok(Outcome::Done(self.finished(reason))),
+                    Ok(()) => return Ok(Outcome::Done(self.finished_turn(number))),
                     other => other,
                 },
             };
             match result {
                 Ok(()) => {}
+                // The turn's beginning could not be saved, and another's took its place: there is nothing to go on with.
+                Err(
+                    lost @ EngineError::Invalid {
+                        reason: InvalidEvent::AlreadyStarted,
+                        ..
+                    },
+                ) => return Err(lost),
                 // What this step made no longer follows: somebody cancelled, answered, steered or drove meanwhile. What is to be
                 // done now is for the fold to say (SPEC 3.5b). Without news, asking it again would give the same.
                 Err(EngineError::Invalid { .. }) if self.has_news_since(before).await? => {}
@@ -184,10 +195,9 @@ impl Driver {
     }
 
     /// Somebody asked to stop: the person here, or a `cancelled` of another process.
-    async fn stopped(&mut self) -> Result<Outcome, EngineError> {
-        self.catch_up().await?;
-        let finished = self.cancel(INTERRUPTED_BY_USER).await?;
-        Ok(Outcome::Done(finished))
+    async fn stopped(&mut self, number: u64) -> Result<Outcome, EngineError> {
+        self.cancel_turn(number, INTERRUPTED_BY_USER).await?;
+        Ok(Outcome::Done(self.finished_turn(number)))
     }
 
     async fn close(&mut self, reason: StopReason) -> Result<(), EngineError> {
@@ -280,14 +290,19 @@ impl Driver {
     /// # Errors
     /// The ledger refuses.
     pub async fn cancel(&mut self, reason: &str) -> Result<Finished, EngineError> {
+        self.catch_up().await?;
+        let number = self.session.turn().map_or(0, Turn::number);
+        self.cancel_turn(number, reason).await?;
+        Ok(self.finished_turn(number))
+    }
+
+    /// Cancels that turn while it is open, and never another that somebody began after it.
+    async fn cancel_turn(&mut self, number: u64, reason: &str) -> Result<(), EngineError> {
         // Somebody else may close it between the look and the append; then there is nothing left to do.
         for _ in 0..2 {
             self.catch_up().await?;
-            let drafts = self
-                .session
-                .open_turn()
-                .map(|turn| turn.cancelling(reason))
-                .unwrap_or_default();
+            let open = self.session.open_turn().filter(|turn| turn.number() == number);
+            let drafts = open.map(|turn| turn.cancelling(reason)).unwrap_or_default();
             if drafts.is_empty() {
                 break;
             }
@@ -297,12 +312,7 @@ impl Driver {
                 Err(other) => return Err(other),
             }
         }
-        let ended = self
-            .session
-            .turn()
-            .and_then(Turn::ended)
-            .unwrap_or(StopReason::Cancelled);
-        Ok(self.finished(ended))
+        Ok(())
     }
 
     /// Empties the context, not the ledger.
@@ -372,9 +382,12 @@ impl Driver {
         Ok(command)
     }
 
-    /// Waits (bounded) for what cancelled calls left behind and records it. To be called before the process ends.
+    /// Waits (bounded) for what cancelled calls left behind and records it, and tries once more to write what could not be
+    /// written. To be called before the process ends.
     pub async fn settle(&mut self) {
         self.settle_leftover(Duration::from_millis(SETTLE_MS)).await;
+        // Whoever took the session over has written what counts: nothing more can be done from here.
+        let _ = self.save_unsaved().await;
     }
 
     /// Tells the front end, and the person behind it, one line.

@@ -45,6 +45,8 @@ impl Driver {
             Err(StoreError::Io { .. }) => self.lease = None,
             Err(other) => return Err(other.into()),
         }
+        // What is to be done next is for the fold to say, and that must hold what others wrote meanwhile.
+        self.save_unsaved().await?;
         self.catch_up().await?;
         let (stop, stopped) = watch::channel(*cancel.borrow());
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);

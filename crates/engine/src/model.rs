@@ -132,6 +132,7 @@ impl Driver {
         };
         let number = turn.number();
         let reply_id = turn.next_reply_id();
+        let reply = whole_or_cut(reply);
         let settings = self.engine.settings();
         let text = text_of(&reply.parts);
         let calls: Vec<Draft> = reply
@@ -176,11 +177,11 @@ impl Driver {
             drafts.push(Draft::new(number, content, Body::Usage(usage.clone())));
             notices.push(Notice::Usage(usage));
         }
-        self.append(drafts, Durability::Committed).await?;
-        match reply.error {
-            Some(error) => self.record_failure(&error, attempt, true).await,
-            None => Ok(()),
+        // In one append with the reply that broke off: a crash between the two would lose why.
+        if let Some(error) = &reply.error {
+            drafts.push(self.failure(error, attempt, true));
         }
+        self.append(drafts, Durability::Committed).await
     }
 
     async fn record_failure(
@@ -189,6 +190,11 @@ impl Driver {
         attempt: u32,
         text_shown: bool,
     ) -> Result<(), EngineError> {
+        let draft = self.failure(error, attempt, text_shown);
+        self.append(vec![draft], Durability::Committed).await
+    }
+
+    fn failure(&self, error: &ProviderError, attempt: u32, text_shown: bool) -> Draft {
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
         let asked_ms = error
             .retry_after
@@ -201,12 +207,28 @@ impl Driver {
             retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(attempt))),
         };
         let message = self.engine.redactor.redact(&error.message).into_owned();
-        self.append(
-            vec![Draft::new(turn, message, Body::ModelFailed(data))],
-            Durability::Committed,
-        )
-        .await
+        Draft::new(turn, message, Body::ModelFailed(data))
     }
+}
+
+/// A reply as the fold takes it, whatever a provider made of it: one that ended in an error was cut, and one that was cut has
+/// no calls that could run (SPEC 7.3); they are kept as evidence.
+fn whole_or_cut(mut reply: Reply) -> Reply {
+    let is_cut = match reply.stop {
+        ReplyStop::Length | ReplyStop::Truncated | ReplyStop::Refused | ReplyStop::Interrupted => true,
+        ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Closing => false,
+    };
+    if !is_cut && reply.error.is_some() {
+        reply.stop = ReplyStop::Truncated;
+    }
+    if is_cut || reply.error.is_some() {
+        let calls = std::mem::take(&mut reply.calls).into_iter();
+        reply.parts.extend(calls.map(|call| Part::PartialCall {
+            name: call.name,
+            arguments: call.arguments,
+        }));
+    }
+    reply
 }
 
 /// Text alone, without thinking, provider blocks or anything cut.

@@ -23,7 +23,16 @@ pub(crate) struct Running {
     pub(crate) turn: u64,
     pub(crate) name: String,
     pub(crate) limit: Option<u32>,
-    pub(crate) task: JoinHandle<ToolOutput>,
+    pub(crate) task: Task,
+}
+
+/// A task that ends with whoever waits for it: nothing of ours runs on behind a driver that is gone.
+pub(crate) struct Task(JoinHandle<ToolOutput>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// A call about to start.
@@ -53,11 +62,10 @@ impl Driver {
         notices: &Notices,
         stop: &Cancel,
     ) -> Result<(), EngineError> {
-        let settings = self.engine.settings();
         let read_only = |job: &Job| matches!(job.how, How::Run { read_only: true, .. });
-        if settings.parallel && jobs.len() > 1 && jobs.iter().all(read_only) {
+        if self.engine.settings().parallel && jobs.len() > 1 && jobs.iter().all(read_only) {
             for batch in jobs.chunks(PARALLEL_MAX) {
-                self.run_side_by_side(batch, &settings, notices, stop).await?;
+                self.run_side_by_side(batch, notices, stop).await?;
                 if *stop.borrow() {
                     return Ok(());
                 }
@@ -65,8 +73,7 @@ impl Driver {
             return Ok(());
         }
         for job in jobs {
-            self.run_side_by_side(std::slice::from_ref(&job), &settings, notices, stop)
-                .await?;
+            self.run_side_by_side(std::slice::from_ref(&job), notices, stop).await?;
             if *stop.borrow() {
                 return Ok(());
             }
@@ -74,16 +81,12 @@ impl Driver {
         Ok(())
     }
 
-    async fn run_side_by_side(
-        &mut self,
-        jobs: &[Job],
-        settings: &Settings,
-        notices: &Notices,
-        stop: &Cancel,
-    ) -> Result<(), EngineError> {
+    async fn run_side_by_side(&mut self, jobs: &[Job], notices: &Notices, stop: &Cancel) -> Result<(), EngineError> {
+        // Read anew for each: a rule that was added while earlier calls ran holds for the later ones.
+        let settings = self.engine.settings();
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
-            match self.prepare(job, settings) {
+            match self.prepare(job, &settings) {
                 Ok(call) => ready.push(call),
                 Err(ending) => self.record(ending, notices).await?,
             }
@@ -102,7 +105,7 @@ impl Driver {
         self.append(started.collect(), Durability::Synced).await?;
         let mut running: Vec<Running> = ready
             .into_iter()
-            .map(|call| launch(call, turn, settings, notices, stop))
+            .map(|call| launch(call, turn, &settings, notices, stop))
             .collect();
         self.collect(&mut running, notices, stop).await
     }
@@ -120,7 +123,7 @@ impl Driver {
                 let mut waiting: FuturesUnordered<_> = running
                     .iter_mut()
                     .enumerate()
-                    .map(|(n, call)| async move { (n, (&mut call.task).await) })
+                    .map(|(n, call)| async move { (n, (&mut call.task.0).await) })
                     .collect();
                 tokio::select! {
                     biased;
@@ -205,24 +208,24 @@ impl Driver {
         if ending.limit.is_some() {
             notices.status("tool-call depth limit reached");
         }
-        let draft = ending.draft(turn);
+        // First written, then told: nothing is shown as done that a crash could take back (SPEC 2.5).
+        self.append(vec![ending.draft(turn)], Durability::Committed).await?;
         notices.push(Notice::CallEnded {
             call: ending.call.clone(),
             readable: readable_call(&ending.name, arguments.as_deref().unwrap_or_default()),
-            output: ending.output.output.clone(),
-            summary: ending.output.summary.clone(),
+            output: ending.output.output,
+            summary: ending.output.summary,
             success: ending.output.success,
             end: ending.end,
         });
-        self.append(vec![draft], Durability::Committed).await
+        Ok(())
     }
 
     /// Waits, for no longer than `patience`, for calls that a cancelled turn left behind, and keeps what they came to.
     pub(crate) async fn settle_leftover(&mut self, patience: std::time::Duration) {
         let deadline = tokio::time::Instant::now() + patience;
         for mut call in std::mem::take(&mut self.leftover) {
-            let Ok(output) = tokio::time::timeout_at(deadline, &mut call.task).await else {
-                call.task.abort();
+            let Ok(output) = tokio::time::timeout_at(deadline, &mut call.task.0).await else {
                 continue;
             };
             let Ok(output) = output else { continue };
@@ -251,7 +254,9 @@ fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: 
         notices: notices.clone(),
     };
     let (tool, arguments, context, stop) = (call.tool, call.arguments, settings.context.clone(), stop.clone());
-    let task = tokio::spawn(async move { tool.run(&arguments, &context, &progress, stop).await });
+    let task = Task(tokio::spawn(async move {
+        tool.run(&arguments, &context, &progress, stop).await
+    }));
     Running {
         call: call.job.call,
         turn,

@@ -78,8 +78,9 @@ impl Driver {
             .map(|event| event.content.clone())
     }
 
-    pub(crate) fn finished(&self, reason: StopReason) -> Finished {
-        let turn = self.session.turn().map_or(0, Turn::number);
+    /// What a turn came to; one that has not ended counts as cancelled.
+    pub(crate) fn finished_turn(&self, turn: u64) -> Finished {
+        let mut reason = StopReason::Cancelled;
         let mut reply = String::new();
         let mut closing = String::new();
         let mut usage = Usage::default();
@@ -98,6 +99,8 @@ impl Driver {
                 usage.output_tokens += more.output_tokens;
                 usage.cached_tokens += more.cached_tokens;
                 usage.model.clone_from(&more.model);
+            } else if let Body::TurnEnded(ended) = &event.body {
+                reason = ended.reason;
             }
         }
         if !reply.is_empty() && !closing.is_empty() {

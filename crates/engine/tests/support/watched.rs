@@ -1,0 +1,157 @@
+//! A store to interfere with: before each append a test may look, let somebody else write first, fail the append, or end
+//! the world.
+
+use aish_core::event::{Draft, Event};
+use aish_core::id::SessionId;
+use aish_store::{Durability, Lease, Owner, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use tokio::sync::Semaphore;
+
+/// What becomes of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is written.
+    Write,
+    /// The disk fails.
+    Fail,
+    /// The process dies before it is written.
+    DieBefore,
+    /// The process dies when it is written and nobody knows yet.
+    DieAfter,
+}
+
+/// Says what becomes of the `n`th append (from 1) of these drafts.
+pub type Hook = Box<dyn Fn(usize, Vec<Draft>) -> BoxFuture<'static, Fate> + Send + Sync>;
+
+/// The store.
+pub struct Watched {
+    inner: Arc<dyn Store>,
+    hook: Hook,
+    appends: AtomicUsize,
+    loads_fail: AtomicBool,
+    died: Semaphore,
+}
+
+impl Watched {
+    pub fn new(inner: Arc<dyn Store>, hook: Hook) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            hook,
+            appends: AtomicUsize::new(0),
+            loads_fail: AtomicBool::new(false),
+            died: Semaphore::new(0),
+        })
+    }
+
+    /// A store whose appends share one fate, decided without awaiting.
+    pub fn deciding(
+        inner: Arc<dyn Store>,
+        decide: impl Fn(usize, &[Draft]) -> Fate + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let hook: Hook = Box::new(move |n, drafts| std::future::ready(decide(n, &drafts)).boxed());
+        Self::new(inner, hook)
+    }
+
+    /// Waits until the process is to be dead.
+    pub async fn died(&self) {
+        self.died.acquire().await.unwrap().forget();
+    }
+
+    /// How many appends there were.
+    pub fn appends(&self) -> usize {
+        self.appends.load(Ordering::SeqCst)
+    }
+
+    /// Whether reading fails.
+    pub fn set_loads_fail(&self, fail: bool) {
+        self.loads_fail.store(fail, Ordering::SeqCst);
+    }
+
+    async fn die<T>(&self) -> T {
+        self.died.add_permits(1);
+        std::future::pending().await
+    }
+}
+
+fn io_error(attempt: &str) -> StoreError {
+    StoreError::Io {
+        attempt: attempt.to_owned(),
+        source: Box::new(std::io::Error::other("scripted disk failure")),
+    }
+}
+
+impl Store for Watched {
+    fn append<'a>(
+        &'a self,
+        session: &'a SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        durability: Durability,
+        lease: Option<&'a Lease>,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        async move {
+            let n = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
+            let fate = (self.hook)(n, drafts.clone()).await;
+            let written = || {
+                self.inner
+                    .append(session, expected_seq, drafts, time, durability, lease)
+            };
+            match fate {
+                Fate::Write => written().await,
+                Fate::Fail => Err(io_error("writing the ledger")),
+                Fate::DieBefore => self.die().await,
+                Fate::DieAfter => {
+                    // A death after an append that was refused is a death all the same.
+                    let _ = written().await;
+                    self.die().await
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        if self.loads_fail.load(Ordering::SeqCst) {
+            return std::future::ready(Err(io_error("reading the ledger"))).boxed();
+        }
+        self.inner.load(session, after_seq)
+    }
+
+    fn load_raw<'a>(
+        &'a self,
+        session: &'a SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RawEvent>, StoreError>> {
+        self.inner.load_raw(session, after_seq, limit)
+    }
+
+    fn list<'a>(&'a self, filter: SessionFilter) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        self.inner.list(filter)
+    }
+
+    fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
+        self.inner.find(prefix)
+    }
+
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        owner: &'a Owner,
+        now: u64,
+        until: u64,
+    ) -> BoxFuture<'a, Result<Lease, StoreError>> {
+        self.inner.acquire(session, owner, now, until)
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.renew(lease, until)
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.inner.release(lease)
+    }
+}
