@@ -5,6 +5,7 @@ use crate::config::{self, Config, ConfigError, Overrides, Resolved};
 use crate::failure::Failure;
 use crate::models::Registry;
 use crate::paths::{Environment, Paths};
+use crate::repl::SaveRule;
 use crate::trust::{AGENTS_FILE, Trust, TrustStore, project_dir};
 use aish_core::limits::Limits;
 use aish_core::policy::Policy;
@@ -117,7 +118,7 @@ impl App {
     }
 
     /// The same, for whoever outlives this.
-    pub fn rule_saver(&self) -> Box<dyn FnMut(&str) -> Result<PathBuf, String> + Send> {
+    pub fn rule_saver(&self) -> SaveRule {
         let file = self.paths.config_file.clone();
         Box::new(move |rule| save_rule(&file, rule))
     }

@@ -11,6 +11,7 @@ mod oneshot;
 mod paths;
 mod repl;
 mod sessions;
+mod signals;
 mod talk;
 mod term;
 mod trust;

@@ -153,7 +153,7 @@ impl Registry {
     /// `AISH_BASE_URL`.
     fn named_by_environment(&self) -> Option<Candidate> {
         self.environment.text("AISH_BASE_URL")?;
-        self.from_environment().into_iter().next()
+        self.named_and_keyed().into_iter().next()
     }
 
     /// Providers whose keys are in the environment.
@@ -162,10 +162,10 @@ impl Registry {
             return Vec::new();
         }
         let skip = usize::from(self.environment.text("AISH_BASE_URL").is_some());
-        self.from_environment().into_iter().skip(skip).collect()
+        self.named_and_keyed().into_iter().skip(skip).collect()
     }
 
-    fn from_environment(&self) -> Vec<Candidate> {
+    fn named_and_keyed(&self) -> Vec<Candidate> {
         discover::from_vars(|name| self.environment.text(name).map(str::to_owned))
     }
 

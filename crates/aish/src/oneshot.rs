@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::cli::{Output, Resume, Start};
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, model_advice};
 use crate::models::NO_MODEL;
+use crate::signals::asked_to_end;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
 use crate::term::tty::Tty;
@@ -189,9 +190,8 @@ impl<'a> Front<'a> {
     fn new(app: &'a App, output: Output) -> Self {
         let (interrupt, cancel) = watch::channel(false);
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                let _ = interrupt.send(true);
-            }
+            asked_to_end().await;
+            let _ = interrupt.send(true);
             // The channel stays open: one that is closed looks like nobody who could cancel.
             std::future::pending::<()>().await;
         });

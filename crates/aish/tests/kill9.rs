@@ -3,7 +3,7 @@
 //!
 //! A conversation with several commands is started over and over and killed at moments drawn from a seeded generator over
 //! the length of an undisturbed run; then it is resumed until its turn is closed. `AISH_KILLS` says how many times.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod support;
 

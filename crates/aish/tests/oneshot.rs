@@ -340,30 +340,67 @@ fn interrupted_while_the_model_speaks() {
     then_continues(&sandbox, &server);
 }
 
-/// SPEC 3.7, 10.2, 12: an interrupt ends a running command with all its children, answers its call and closes the turn.
+/// SPEC 3.7, 10.2, 12: a signal that ends the program ends its command too, with all its children, and closes the turn.
 #[test]
-fn interrupted_while_a_command_runs() {
-    let command = json!({"command": "touch started; sleep 600 & sleep 600"});
+fn told_to_end_while_a_command_runs() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let command = json!({"command": "echo run >> started; sleep 600 & sleep 600"});
+        let server = FakeServer::builder()
+            .strict(Strictness::Template)
+            .reply(Reply::call("c1", "bash", command))
+            .start();
+        let sandbox = Sandbox::with_model(&server);
+        let run = sandbox.start(&["-p", "hi", "--approval", "full"]);
+        let started = sandbox.path("started");
+        support::poll_until("the command", support::default_wait(), || {
+            started.exists().then_some(())
+        });
+        run.signal(signal);
+        run.finish().exits(130);
+        sandbox.assert_nothing_runs();
+        let events = only_export(&sandbox);
+        assert_eq!(of_kind(&events, "turn_ended")[0]["data"]["reason"], "cancelled");
+        let result = of_kind(&events, "tool_result")[0];
+        let expect = (&json!(false), &json!("interrupted"));
+        assert_eq!((&result["data"]["success"], &result["data"]["end"]), expect);
+        then_continues(&sandbox, &server);
+        assert_eq!(std::fs::read_to_string(started).unwrap(), "run\n", "{signal:?}");
+    }
+}
+
+/// SPEC 2.12: a session that is being driven elsewhere is not driven here too; who has it is said.
+#[test]
+fn one_driver_at_a_time() {
     let server = FakeServer::builder()
         .strict(Strictness::Template)
-        .reply(Reply::call("c1", "bash", command))
-        .start();
+        .reply(Reply::stream().says("slow\n").stalls());
+    let server = server.start();
     let sandbox = Sandbox::with_model(&server);
-    let run = sandbox.start(&["-p", "hi", "--approval", "full"]);
-    support::poll_until("the command", support::default_wait(), || {
-        sandbox.path("started").exists().then_some(())
-    });
+    let run = sandbox.start(&["-p", "hi"]);
+    run.wait_for_stdout("slow");
+    let id = only_session(&sandbox);
+    for arguments in [&["-p", "me too", "--continue"][..], &["resume", &id]] {
+        let output = sandbox.run(arguments).exits(1);
+        let who = format!("process {}", run.pid().as_raw_nonzero());
+        assert!(output.stderr.contains(&who), "{who} in {output:?}");
+    }
     run.signal(Signal::INT);
     run.finish().exits(130);
-    sandbox.assert_nothing_runs();
-    let events = only_export(&sandbox);
-    assert_eq!(of_kind(&events, "turn_ended")[0]["data"]["reason"], "cancelled");
-    let result = of_kind(&events, "tool_result")[0];
-    assert_eq!(
-        (&result["data"]["success"], &result["data"]["end"]),
-        (&json!(false), &json!("interrupted"))
-    );
+    assert_eq!(server.requests().len(), 1);
     then_continues(&sandbox, &server);
+}
+
+/// SPEC 2.5: a reader of the output that goes away does not end the turn.
+#[test]
+fn nobody_reads_the_output() {
+    let server = says("a long answer\n");
+    let sandbox = Sandbox::with_model(&server);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = sandbox.command(&["-p", "hi"]);
+    command.stdin(std::process::Stdio::null()).stdout(writer);
+    assert!(command.status().unwrap().success());
+    assert_eq!(end_of_last_turn(&only_export(&sandbox)), "end");
 }
 
 /// SPEC 3.8: arguments that are no JSON are answered, not run; the request that follows carries a repaired form.
