@@ -163,10 +163,12 @@ impl Driver {
             self.notices.recorded(event);
         }
         let mut merged = Session::load(id.clone(), events);
-        let mut ours = std::mem::take(&mut self.unsaved).into_iter();
+        // Where each of ours stands now.
+        let mut places: Vec<u64> = Vec::new();
         let mut dropped = 0;
         let mut lost = None;
-        while let Some((time, draft)) = ours.next() {
+        for (time, draft) in std::mem::take(&mut self.unsaved) {
+            let draft = moved(draft, known, &places);
             let one = vec![draft.clone()];
             // Without its beginning, nothing of a turn stands: what is left of it would fall into another's turn.
             if lost == Some(draft.turn) || merged.check(&one).is_err() {
@@ -174,23 +176,26 @@ impl Driver {
                     lost = Some(draft.turn);
                 }
                 dropped += 1;
+                places.push(merged.last_seq());
                 continue;
             }
             let seq = merged.last_seq();
             let store = &self.engine.store;
-            match store
-                .append(&id, seq, one, time, Durability::Synced, self.lease.as_ref())
-                .await
-            {
-                Ok(events) => events.into_iter().for_each(|event| merged.accept(event)),
-                // The disk failed once more, or others wrote once more: the rest waits for the next time.
-                Err(_) => self.unsaved = std::iter::once((time, draft)).chain(ours.by_ref()).collect(),
+            // Once the disk has failed again, or others have written again, the rest waits for the next time.
+            let written = if self.unsaved.is_empty() {
+                let lease = self.lease.as_ref();
+                store.append(&id, seq, one, time, Durability::Synced, lease).await.ok()
+            } else {
+                None
+            };
+            if let Some(events) = written {
+                events.into_iter().for_each(|event| merged.accept(event));
+                self.seen.store(merged.last_seq(), Ordering::Relaxed);
+            } else {
+                merged.accept(draft.clone().place(&id, seq + 1, time));
+                self.unsaved.push((time, draft));
             }
-        }
-        self.seen.store(merged.last_seq(), Ordering::Relaxed);
-        for (time, draft) in &self.unsaved {
-            let event = draft.clone().place(&id, merged.last_seq() + 1, *time);
-            merged.accept(event);
+            places.push(merged.last_seq());
         }
         self.session = merged;
         self.say_merged(dropped);
@@ -212,4 +217,16 @@ impl Driver {
             self.say(SAVED_AGAIN.to_owned());
         }
     }
+}
+
+/// A draft that quotes the place of an event as it is once that event stands elsewhere: a reply that said which events it has
+/// seen would else seem not to have seen its own question. `known` is the last event that did not move.
+fn moved(mut draft: Draft, known: u64, places: &[u64]) -> Draft {
+    if let Body::Assistant(reply) = &mut draft.body
+        && let Some(nth) = reply.context_seq.checked_sub(known + 1)
+        && let Some(place) = usize::try_from(nth).ok().and_then(|nth| places.get(nth))
+    {
+        reply.context_seq = *place;
+    }
+    draft
 }
