@@ -7,7 +7,7 @@ use aish_core::id::CallId;
 use aish_core::projection;
 use aish_core::session::Session;
 use aish_engine::Notice;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Events of the context that are shown again: more would scroll past unread, and cost time before the prompt.
@@ -28,10 +28,15 @@ pub fn conversation(session: &Session, renderer: &mut Renderer, out: &mut Output
             out,
         );
     }
-    // A result may stand below the cut of its call.
+    // A result may stand below the cut of its call; of the calls of a long session, few have a result that is shown.
+    let results: BTreeSet<&CallId> = shown
+        .iter()
+        .filter_map(Event::tool_result)
+        .map(|result| &result.tool_call_id)
+        .collect();
     let mut calls: BTreeMap<&CallId, String> = BTreeMap::new();
-    for event in context {
-        if let Some(call) = event.tool_call() {
+    for call in context.iter().filter_map(Event::tool_call) {
+        if results.contains(&call.id) {
             calls.insert(&call.id, readable_call(&call.function.name, &call.function.arguments));
         }
     }
