@@ -80,10 +80,10 @@ impl Driver {
 
     /// What a call would do. The error is for the model.
     pub(crate) fn inspect(&self, name: &str, arguments: &str, settings: &Settings) -> Result<Inspected, String> {
-        let tool = self
-            .engine
-            .tools
-            .get(name)
+        // A model that was offered no tools has none, whatever it calls.
+        let offered = settings.tools.then_some(&self.engine.tools);
+        let tool = offered
+            .and_then(|tools| tools.get(name))
             .ok_or_else(|| format!("Unknown tool: {name}"))?;
         let arguments = self.engine.tools.validate(name, arguments)?;
         let action = tool.inspect(&arguments, &settings.context)?;

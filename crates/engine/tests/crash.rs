@@ -4,7 +4,7 @@
 
 mod support;
 
-use aish_core::event::{Answer, Body, Event, ResultEnd};
+use aish_core::event::{Answer, Body, Event, ReplyStop, ResultEnd};
 use aish_core::message::Message;
 use aish_core::turn::StopReason;
 use aish_engine::{AnswerRequest, Driver, Engine, EngineError, Notices, Outcome};
@@ -93,6 +93,20 @@ fn scripts() -> Vec<Script> {
                 vec![calls(&[call("writer", 1), call("reader", 2)]), Act::text("as you wish")],
             )
         },
+        script(
+            "breaking off",
+            &["go", "again"],
+            vec![broken_off(), Act::text("second")],
+        ),
+        script(
+            "nothing but calls that cannot be",
+            &["go"],
+            vec![
+                calls(&[call("no_such_tool", 1)]),
+                calls(&[("reader", "{".to_owned())]),
+                Act::text("sorry"),
+            ],
+        ),
         Script {
             fails_before: Some(1),
             ..script(
@@ -102,6 +116,20 @@ fn scripts() -> Vec<Script> {
             )
         },
     ]
+}
+
+/// Text, and then an error of the stream.
+fn broken_off() -> Act {
+    let Act::Reply { deltas, mut reply } = Act::text("The answer is") else {
+        panic!("a reply");
+    };
+    reply.stop = ReplyStop::Truncated;
+    reply.error = Some(ProviderError {
+        kind: ErrorKind::Stream,
+        message: "the stream says it failed".to_owned(),
+        retry_after: None,
+    });
+    Act::Reply { deltas, reply }
 }
 
 /// What a run of a script came to.

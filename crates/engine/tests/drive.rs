@@ -3,43 +3,18 @@
 
 mod support;
 
-use aish_core::event::{Body, ReplyStop, ResultEnd};
-use aish_core::message::{Message, Part, ToolChoice, text_of};
+use aish_core::event::{Body, ResultEnd};
+use aish_core::message::{Message, ToolChoice, text_of};
 use aish_core::turn::StopReason;
 use aish_engine::{Notice, Notices, SYSTEM_PROMPT};
+use aish_provider::Delta;
 use aish_provider::scripted::Act;
-use aish_provider::{Delta, ErrorKind, ProviderError, Reply};
 use aish_store::memory::MemoryStore;
 use std::sync::Arc;
-use std::time::Duration;
 use support::probe::{Doing, Latch, Probe};
 use support::watched::{Fate, Watched};
-use support::{World, assert_saved, assert_settled, brief_failure, finish, kinds, never, results, told, within};
+use support::{World, assert_saved, assert_settled, finish, kinds, never, results, told, within};
 use tokio::sync::watch;
-
-/// A reply with this end and nothing that could be called.
-fn reply_ending(text: &str, stop: ReplyStop, error: Option<ProviderError>) -> Act {
-    let shown = (!text.is_empty()).then(|| text.to_owned());
-    Act::Reply {
-        deltas: shown.iter().cloned().map(Delta::Text).collect(),
-        reply: Reply {
-            parts: shown.into_iter().map(Part::text).collect(),
-            calls: Vec::new(),
-            stop,
-            usage: None,
-            model: None,
-            error,
-        },
-    }
-}
-
-fn stream_error() -> ProviderError {
-    ProviderError {
-        kind: ErrorKind::Stream,
-        message: "the stream says it failed".to_owned(),
-        retry_after: Some(Duration::from_millis(1)),
-    }
-}
 
 #[tokio::test]
 async fn a_question_and_its_answer() {
@@ -238,123 +213,6 @@ async fn the_limit_of_remote_rounds() {
     assert_settled(driver.session());
 }
 
-/// SPEC 3.5: a reply of nothing, or one cut before it showed anything, is asked for again within limits; one that was cut
-/// after text was shown is kept, and the turn ends and says so.
-#[tokio::test]
-async fn replies_that_are_none() {
-    let empty = || reply_ending("", ReplyStop::End, None);
-    let blank = || reply_ending(" \n", ReplyStop::End, None);
-    let check = async |acts: Vec<Act>, asked: usize, reason: StopReason, reply: &str| {
-        let world = World::new(acts);
-        let mut driver = world.driver();
-        let finished = finish(&mut driver, "hm?").await;
-        assert_eq!((finished.reason, finished.reply.as_str()), (reason, reply));
-        assert_eq!(world.model.asked().len(), asked);
-        assert_settled(driver.session());
-    };
-    check(vec![empty(), Act::text("yes")], 2, StopReason::End, "yes").await;
-    check(vec![blank(), Act::text("yes")], 2, StopReason::End, "yes").await;
-    let cut = || reply_ending("", ReplyStop::Truncated, None);
-    check(vec![cut(), cut(), Act::text("yes")], 3, StopReason::End, "yes").await;
-    check(
-        vec![empty(), empty(), empty(), empty()],
-        4,
-        StopReason::ModelFailed,
-        "[stopped: the model gave no answer]",
-    )
-    .await;
-    for stop in [ReplyStop::Length, ReplyStop::Truncated] {
-        check(
-            vec![reply_ending("half of it", stop, None)],
-            1,
-            StopReason::Truncated,
-            "half of it\n[stopped: the reply was cut off]",
-        )
-        .await;
-    }
-}
-
-/// SPEC 7.3: calls of a reply that was cut are never run, whatever a provider makes of them.
-#[tokio::test]
-async fn calls_of_a_reply_that_was_cut() {
-    let probe = Probe::reader("probe", Doing::Answer("ran".to_owned()));
-    for stop in [ReplyStop::Length, ReplyStop::Truncated, ReplyStop::Refused] {
-        let Act::Reply { deltas, mut reply } = Act::text_and_calls("so", &[("probe", r#"{"n":1}"#)]) else {
-            panic!("a reply");
-        };
-        reply.stop = stop;
-        let world = World::with([Act::Reply { deltas, reply }], vec![probe.clone()]);
-        let mut driver = world.driver();
-        finish(&mut driver, "go").await;
-        assert_eq!(probe.runs(), 0);
-        let kept = driver.session().events().iter().any(
-            |event| matches!(&event.body, Body::Assistant(data) if data.parts.iter().any(|part| matches!(part, Part::PartialCall { .. }))),
-        );
-        assert!(kept, "evidence of the call is kept");
-        assert_settled(driver.session());
-    }
-}
-
-/// SPEC 3.5, 7.6: a request that failed is made again where that may help, not otherwise, and not without end.
-#[tokio::test]
-async fn requests_that_fail() {
-    let check = async |acts: Vec<Act>, asked: usize, reason: StopReason| {
-        let world = World::new(acts);
-        let mut driver = world.driver();
-        let finished = finish(&mut driver, "hm?").await;
-        assert_eq!((finished.reason, world.model.asked().len()), (reason, asked));
-        assert_eq!(finished.problem.is_some(), reason == StopReason::ModelFailed);
-        assert_settled(driver.session());
-    };
-    let busy = || brief_failure(ErrorKind::Status(429));
-    let lost = || brief_failure(ErrorKind::Connect);
-    check(vec![busy(), lost(), Act::text("yes")], 3, StopReason::End).await;
-    check(vec![busy(), lost(), busy(), lost()], 4, StopReason::ModelFailed).await;
-    check(vec![Act::fail(ErrorKind::Auth)], 1, StopReason::ModelFailed).await;
-    check(vec![Act::fail(ErrorKind::Status(400))], 1, StopReason::ModelFailed).await;
-    let in_an_hour = ProviderError {
-        retry_after: Some(Duration::from_secs(3600)),
-        ..stream_error()
-    };
-    check(vec![Act::Fail(in_an_hour)], 1, StopReason::ModelFailed).await;
-    // An error inside a stream that had shown nothing is a request that failed.
-    let silent = reply_ending("", ReplyStop::Truncated, Some(stream_error()));
-    check(vec![silent, Act::text("yes")], 2, StopReason::End).await;
-}
-
-/// SPEC 7.6: the pause before another attempt can be seen.
-#[tokio::test]
-async fn retrying_is_told() {
-    let world = World::new([brief_failure(ErrorKind::Status(503)), Act::text("yes")]);
-    let notices = Notices::new();
-    let mut driver = world.driver();
-    driver.start("hm?", Vec::new()).await.unwrap();
-    within(driver.drive(&notices, never())).await.unwrap();
-    let told = notices.drain();
-    let retrying = Notice::Retrying {
-        attempt: 2,
-        wait_ms: 1,
-        problem: "scripted failure".to_owned(),
-    };
-    assert!(told.contains(&retrying), "{told:?}");
-}
-
-/// SPEC 3.5: where text was shown nothing is asked again silently: the text is kept and the turn ends.
-#[tokio::test]
-async fn text_and_then_an_error() {
-    for stop in [ReplyStop::Truncated, ReplyStop::End] {
-        let broken = reply_ending("The answer is", stop, Some(stream_error()));
-        let world = World::new([broken, Act::text("never asked")]);
-        let mut driver = world.driver();
-        let finished = finish(&mut driver, "hm?").await;
-        assert_eq!((finished.reason, world.model.remaining()), (StopReason::ModelFailed, 1));
-        assert_eq!(finished.reply, "The answer is\n[stopped: the reply broke off: stream]");
-        assert_eq!(finished.problem.as_deref(), Some("the stream says it failed"));
-        assert_settled(driver.session());
-        assert_saved(&driver).await;
-    }
-}
-
 /// A tool that panics fails its call, not the session.
 #[tokio::test]
 async fn a_tool_that_panics() {
@@ -457,12 +315,67 @@ async fn the_system_prompt() {
     }
 }
 
-/// SPEC 6.7: without tools the request has none.
+/// SPEC 6.7: without tools the request has none, and a model that calls one all the same has it not run.
 #[tokio::test]
 async fn no_tools() {
-    let world = World::new([Act::text("yes")]);
+    let probe = Probe::reader("probe", Doing::Answer("ran".to_owned()));
+    let acts = [Act::calls(&[("probe", r#"{"n":1}"#)]), Act::text("I see")];
+    let world = World::with(acts, vec![probe.clone()]).full();
     world.engine.update(|settings| settings.tools = false);
     let mut driver = world.driver();
     finish(&mut driver, "hm?").await;
-    assert!(world.model.asked()[0].tools.is_empty());
+    let asked = world.model.asked();
+    assert!(asked.iter().all(|asked| asked.tools.is_empty()));
+    assert_eq!(told(&asked[1].messages)[0].1, r#"{"error":"Unknown tool: probe"}"#);
+    assert_eq!(probe.runs(), 0);
+}
+
+/// SPEC 3.2: what a call is doing ends with the driver: a drive that is given up leaves nothing running behind it.
+#[tokio::test]
+async fn a_drive_that_is_given_up() {
+    let latch = Latch::new();
+    let probe = Probe::writer("probe", Doing::Insist(latch.clone()));
+    let world = World::with(
+        [Act::calls(&[("probe", r#"{"n":1}"#)]), Act::text("so")],
+        vec![probe.clone()],
+    )
+    .full();
+    let held = Arc::strong_count(&probe);
+    let mut driver = world.driver();
+    driver.start("go", Vec::new()).await.unwrap();
+    let notices = Notices::new();
+    within(async {
+        tokio::select! {
+            () = latch.began() => {}
+            _ = driver.drive(&notices, never()) => panic!("the tool was never let go"),
+        }
+        // The task holds the tool for as long as it runs.
+        while Arc::strong_count(&probe) > held {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let finished = support::done(support::drive(&mut driver).await.unwrap());
+    assert_eq!((finished.reply.as_str(), probe.runs()), ("so", 1));
+    assert_eq!(results(driver.session())[0].end, ResultEnd::Interrupted);
+    assert_settled(driver.session());
+}
+
+/// More calls than run side by side at once: each runs once, and the results are sent in call order.
+#[tokio::test]
+async fn many_readers() {
+    const CALLS: usize = 30;
+    let probe = Probe::reader("probe", Doing::Answer("read".to_owned()));
+    let arguments: Vec<String> = (0..CALLS).map(|n| format!(r#"{{"n":{n}}}"#)).collect();
+    let calls: Vec<(&str, &str)> = arguments.iter().map(|text| ("probe", text.as_str())).collect();
+    let world = World::with([Act::calls(&calls), Act::text("done")], vec![probe.clone()]);
+    let mut driver = world.driver();
+    finish(&mut driver, "go").await;
+    let sent: Vec<String> = told(&world.model.asked()[1].messages)
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
+    let expected: Vec<String> = (0..CALLS).map(|n| format!(r#"{{"output":"read {n}"}}"#)).collect();
+    assert_eq!((sent, probe.runs()), (expected, CALLS));
+    assert_settled(driver.session());
 }
