@@ -1,4 +1,4 @@
-//! What servers do wrong, and what a person at the other end of the program sees of it (SPEC 7.3 to 7.6, 12).
+//! What servers do wrong, and what a person at the other end of the program sees of it (SPEC 7.3, 7.4, 7.5, 7.6, 12).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;

@@ -82,7 +82,7 @@ fn with_a_call() -> (FakeServer, Sandbox, String) {
     (server, sandbox, id)
 }
 
-/// SPEC 2.1 to 2.4, 2.10: an event a line, with exactly these fields; calls and results in the shapes that are promised.
+/// SPEC 2.1, 2.2, 2.3, 2.4, 2.10: an event a line, with exactly these fields; calls and results in the shapes that are promised.
 #[test]
 fn export_as_lines() {
     let (_server, sandbox, id) = with_a_call();
