@@ -39,6 +39,9 @@ const WRITE_PAUSE_MS: u64 = 4;
 /// The prompt could not be put to a model at all.
 pub async fn prompt(app: &App, text: &str, start: &Start, output: Output) -> Result<u8, Failure> {
     let (text, parts) = read_question(text)?;
+    if text.trim().is_empty() && parts.is_empty() {
+        return Err(Failure::usage("there is nothing to ask: the prompt is empty"));
+    }
     let (engine, _registry) = app.engine().await?;
     if engine.settings().model.is_empty() {
         let failure = Failure::usage("there is no model to ask: none is configured and none was found");

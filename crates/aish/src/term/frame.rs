@@ -66,7 +66,7 @@ pub fn body_of(output: &str, summary: &str) -> String {
         },
         Ok(_) | Err(_) => output.to_owned(),
     };
-    if text.trim() == summary.trim() {
+    if text.trim().eq_ignore_ascii_case(summary.trim()) {
         String::new()
     } else {
         text
