@@ -31,7 +31,7 @@ pub struct Cli {
     #[arg(long = "continue", conflicts_with = "resume")]
     pub continue_last: bool,
 
-    /// Go on with this session, or choose one
+    /// Go on with this session, or the one used last
     #[arg(long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
 

@@ -81,7 +81,7 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Model(_) => Self::usage(message),
             EngineError::NotPending(_) | EngineError::Digest(_) => {
-                Self::usage(message).hint("`aish sessions show ID` shows what waits")
+                Self::usage(message).hint("`aish resume ID` says what waits")
             }
             EngineError::AnsweredOtherwise(_) | EngineError::NoOpenTurn(_) => Self::usage(message),
             EngineError::Invalid { session, .. } => {

@@ -170,7 +170,7 @@ fn help_fits() {
     Options:
       -p, --prompt <PROMPT>  Answer one prompt and exit; - reads it from stdin
           --continue         Go on with the session used last
-          --resume [<ID>]    Go on with this session, or choose one
+          --resume [<ID>]    Go on with this session, or the one used last
           --output <FORMAT>  How the answer is written: text, json or jsonl
           --model <NAME>     Use this model of the configuration
           --approval <MODE>  What to ask about: ask, auto or full
