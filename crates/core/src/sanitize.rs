@@ -17,6 +17,28 @@ pub fn single_line(text: &str) -> Cow<'_, str> {
     escape(text, |_| false)
 }
 
+/// Text for a pipe, where nothing but control characters can do harm: they alone are escaped, line ends stay as they are.
+pub fn controls(text: &str) -> Cow<'_, str> {
+    let harmless = |c: char, next: Option<char>| match c {
+        '\n' | '\t' => true,
+        '\r' => next == Some('\n'),
+        c => !c.is_control(),
+    };
+    let following = |at: usize| text.get(at..).and_then(|rest| rest.chars().nth(1));
+    if text.char_indices().all(|(at, c)| !c.is_control() || harmless(c, following(at))) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for (at, c) in text.char_indices() {
+        if harmless(c, following(at)) {
+            out.push(c);
+        } else {
+            push_escaped(&mut out, c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 fn escape(text: &str, passes: fn(char) -> bool) -> Cow<'_, str> {
     let harmless = |c: char| passes(c) || !is_hostile(c);
     if text.chars().all(harmless) {
@@ -48,7 +70,7 @@ fn push_escaped(out: &mut String, c: char) {
 }
 
 /// True for characters that act on a terminal, reorder text or cannot be seen.
-fn is_hostile(c: char) -> bool {
+pub fn is_hostile(c: char) -> bool {
     match c {
         ' '..='~' => false,
         c if c.is_control() => true,
@@ -80,6 +102,13 @@ mod tests {
         check("a\r\nb\rc\td", "a\nb\\rc\td", "a\\r\\nb\\rc\\td");
         check("x\u{202e}y\u{200b}z", "x\\u{202e}y\\u{200b}z", "x\\u{202e}y\\u{200b}z");
         check("tag\u{e0041}", "tag\\u{e0041}", "tag\\u{e0041}");
+    }
+
+    /// SPEC 8.8: in a pipe text stays what it is, but for what a terminal behind it would act on.
+    #[test]
+    fn controls_alone() {
+        assert_eq!(controls("می\u{200c}خواهم\r\n\tx\u{202e}"), "می\u{200c}خواهم\r\n\tx\u{202e}");
+        assert_eq!(controls("a\x1b[31m\rb\u{9b}\x7f"), "a\\x1b[31m\\rb\\u{9b}\\x7f");
     }
 
     /// SPEC 8.8: over every character there is, no control character comes out.
