@@ -271,7 +271,10 @@ impl Turn {
     }
 
     fn apply_result(&mut self, data: &ToolResult, seq: u64) -> Result<(), InvalidEvent> {
-        let waited_for = matches!(self.next(), Step::AwaitClient(calls) if calls.contains(&data.tool_call_id));
+        // What would come next is worth finding out only where the answer matters: a long session is folded at every start.
+        let never_started = self.call(&data.tool_call_id).is_some_and(|call| !call.started);
+        let waited_for =
+            never_started && matches!(self.next(), Step::AwaitClient(calls) if calls.contains(&data.tool_call_id));
         let original_open = self
             .call(&data.tool_call_id)
             .and_then(|call| self.call(call.same_as.as_ref()?))
