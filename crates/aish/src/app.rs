@@ -5,18 +5,17 @@ use crate::config::{self, Config, ConfigError, Overrides, Resolved};
 use crate::failure::Failure;
 use crate::models::Registry;
 use crate::paths::{Environment, Paths};
+use crate::project::Project;
 use crate::repl::SaveRule;
-use crate::trust::{AGENTS_FILE, Trust, TrustStore, project_dir};
+use crate::trust::{TrustStore, project_dir};
 use aish_core::limits::Limits;
 use aish_core::policy::Policy;
 use aish_core::redact::Redactor;
-use aish_core::sanitize;
 use aish_engine::{Engine, Models, Settings};
 use aish_store::Owner;
 use aish_store::sqlite::SqliteStore;
 use aish_tools::ToolContext;
 use aish_tools::set::ToolSet;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
@@ -24,8 +23,6 @@ use std::sync::{Arc, RwLock};
 const RESULT_CHARS_DEFAULT: usize = 24_000;
 /// And never fewer than this.
 const RESULT_CHARS_MIN: usize = 6_000;
-/// Bytes of an `AGENTS.md` that are read.
-const AGENTS_BYTES_MAX: u64 = 32 * 1024;
 /// Of a model's context, one result may take a quarter; a token has about three characters.
 const RESULT_CHARS_PER_WINDOW_TOKEN: f64 = 0.75;
 
@@ -65,13 +62,13 @@ impl App {
         let paths = Paths::find(&environment, common.config.as_deref(), &cwd)
             .map_err(|error| Failure::usage(error.to_string()))?;
         let trust = TrustStore::new(&paths.trusted);
-        let mut remarks = Vec::new();
-        let home = environment.path("HOME").map(Path::to_owned);
-        let project = project_dir(&cwd, home.as_deref());
-        let (source, instructions) = match &project {
-            Some(dir) => read_project(&trust, dir, &mut remarks)?,
-            None => (None, String::new()),
-        };
+        let Project {
+            config: source,
+            instructions,
+            mut remarks,
+        } = project_dir(&cwd, environment.path("HOME"))
+            .map(|dir| Project::read(&trust, &dir))
+            .unwrap_or_default();
         // Together with `AISH_BASE_URL` it names a model of that server, not one of the configuration.
         let judged = match environment.text("AISH_BASE_URL") {
             Some(_) => environment.without("AISH_MODEL"),
@@ -190,7 +187,22 @@ impl App {
                 .collect(),
             read_only_inside_tree: config.approval.read_only_inside_tree,
             root: self.cwd.clone(),
+            directory: self.cwd.clone(),
+            home: self.home(),
+            own: self.own_places(),
         }
+    }
+
+    /// The user's home, links resolved as paths of calls are.
+    fn home(&self) -> Option<PathBuf> {
+        let home = self.environment.path("HOME")?;
+        Some(home.canonicalize().unwrap_or_else(|_| home.to_owned()))
+    }
+
+    /// Configuration, ledger and what is trusted: a model that could write them would approve its own calls.
+    fn own_places(&self) -> Vec<PathBuf> {
+        let places = [&self.paths.config_file, &self.paths.data_dir, &self.paths.cache_dir];
+        places.into_iter().map(|place| place.canonicalize().unwrap_or_else(|_| place.clone())).collect()
     }
 
     /// The variables that hold keys of ours: no command sees them, no status shows their values.
@@ -248,41 +260,6 @@ fn result_chars(window: Option<u64>) -> usize {
             clippy::cast_sign_loss
         )]
         Some(tokens) => ((tokens as f64 * RESULT_CHARS_PER_WINDOW_TOKEN) as usize).max(RESULT_CHARS_MIN),
-    }
-}
-
-/// What a trusted project says; of one that is not, only that it was not read.
-fn read_project(
-    trust: &TrustStore,
-    dir: &Path,
-    remarks: &mut Vec<String>,
-) -> Result<(Option<config::Source>, String), Failure> {
-    let checked = trust.check(dir).map_err(|error| Failure::failed(error.to_string()))?;
-    let shown = sanitize::single_line(&dir.to_string_lossy()).into_owned();
-    match checked.trust {
-        Trust::Trusted => Ok((checked.config, read_instructions(&dir.join(AGENTS_FILE)))),
-        Trust::Nothing => Ok((None, String::new())),
-        Trust::Unknown => {
-            remarks.push(format!(
-                "{shown} has instructions for aish that were not read; `aish trust` trusts it"
-            ));
-            Ok((None, String::new()))
-        }
-        Trust::Changed => {
-            remarks.push(format!(
-                "{shown}: its configuration changed and was not read; `aish trust` trusts it again"
-            ));
-            Ok((None, String::new()))
-        }
-    }
-}
-
-fn read_instructions(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    match std::fs::File::open(path).and_then(|file| file.take(AGENTS_BYTES_MAX).read_to_end(&mut bytes)) {
-        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
-        // Trusted and not there: there is just nothing to say.
-        Err(_) => String::new(),
     }
 }
 

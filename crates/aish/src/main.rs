@@ -9,6 +9,7 @@ mod failure;
 mod models;
 mod oneshot;
 mod paths;
+mod project;
 mod repl;
 mod sessions;
 mod signals;

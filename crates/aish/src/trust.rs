@@ -111,28 +111,34 @@ impl TrustStore {
     }
 
     /// Whether a project may be read, and its configuration if so. The file is read once: what was compared is what is used.
+    /// Of a directory that is not in the list, no file is opened: whatever stands in the place of one can do nothing then.
     ///
     /// # Errors
-    /// The list or the configuration cannot be read.
+    /// The list cannot be read; or the configuration of a directory in it.
     pub fn check(&self, dir: &Path) -> Result<Checked, TrustError> {
         let refused = |trust| Ok(Checked { trust, config: None });
-        let key = key(dir)?;
-        let config = read_config(dir)?;
-        if config.is_none() && !dir.join(AGENTS_FILE).is_file() {
+        let has_instructions = dir.join(AGENTS_FILE).is_file();
+        if !has_instructions && project_config(dir).symlink_metadata().is_err() {
             return refused(Trust::Nothing);
         }
-        match self.read()?.get(&key) {
-            None => refused(Trust::Unknown),
-            Some(then) if *then != digest(config.as_deref()) => refused(Trust::Changed),
-            Some(_) => Ok(Checked {
-                trust: Trust::Trusted,
-                config: config.map(|text| Source {
-                    name: project_config(dir).display().to_string(),
-                    text,
-                    layer: Layer::Project,
-                }),
-            }),
+        let Some(then) = self.read()?.remove(&key(dir)?) else {
+            return refused(Trust::Unknown);
+        };
+        let config = read_config(dir)?;
+        if config.is_none() && !has_instructions {
+            return refused(Trust::Nothing);
         }
+        if then != digest(config.as_deref()) {
+            return refused(Trust::Changed);
+        }
+        Ok(Checked {
+            trust: Trust::Trusted,
+            config: config.map(|text| Source {
+                name: project_config(dir).display().to_string(),
+                text,
+                layer: Layer::Project,
+            }),
+        })
     }
 
     /// Trusts a directory with the configuration it has now.
@@ -341,13 +347,22 @@ mod tests {
         assert_eq!(scene.store.check(&link).unwrap().trust, Trust::Unknown);
     }
 
-    /// SPEC 12: a directory nobody trusted cannot hold the program up with a pipe in place of a file.
+    /// SPEC 12: of a directory nobody trusted no file is opened; in a trusted one a pipe is an error and not waited for.
     #[test]
     fn a_pipe_is_not_waited_for() {
-        let scene = Scene::new(None);
+        let scene = Scene::new(Some(""));
         let pipe = project_config(&scene.project());
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        let make_pipe = || {
+            fs::remove_file(&pipe).unwrap();
+            rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        };
+        make_pipe();
+        assert_eq!(scene.trust(), Trust::Unknown);
+        fs::remove_file(&pipe).unwrap();
+        fs::write(&pipe, "").unwrap();
+        scene.store.trust(&scene.project()).unwrap();
+        make_pipe();
         let error = scene.store.check(&scene.project()).unwrap_err().to_string();
         assert!(error.ends_with("it is not a regular file"), "{error}");
     }

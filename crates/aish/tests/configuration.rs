@@ -6,10 +6,12 @@ mod support;
 
 use serde_json::json;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use support::fake_server::FakeServer;
 use support::ledger::{of_kind, only_export, text};
 use support::reply::Reply;
-use support::sandbox::{Output, Sandbox};
+use support::sandbox::{Output, Sandbox, run_bounded};
 
 /// A server that answers any question.
 fn server() -> FakeServer {
@@ -287,6 +289,57 @@ fn a_hostile_project() {
         sandbox.run(&["sessions", "list"]).success();
     }
     assert!(thief.requests().is_empty() && thief.probes().is_empty());
+}
+
+/// SPEC 12: what stands in the place of a configuration cannot stop the program: without trust it is not even opened, and
+/// with trust it is told and left out. Neither can the name of the directory.
+#[test]
+fn a_project_cannot_stop_the_program() {
+    let server = server();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let pipe = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+    let endless = |path: &Path| std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+    let binary = |path: &Path| fs::write(path, b"\xff\xfe").unwrap();
+    let traps: [&dyn Fn(&Path); 3] = [&pipe, &endless, &binary];
+    for trap in traps {
+        let sandbox = Sandbox::with_model(&server).file(".aish/config.toml", "");
+        let path = sandbox.path(".aish/config.toml");
+        fs::remove_file(&path).unwrap();
+        trap(&path);
+        assert_tells_of_trust(&sandbox.run(&["-p", "hi"]).success(), true);
+        sandbox.run(&["sessions", "list"]).success();
+
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        sandbox.run(&["trust"]).success();
+        fs::remove_file(&path).unwrap();
+        trap(&path);
+        let output = sandbox.run(&["-p", "hi"]).success();
+        assert!(output.stderr.contains(" was not read: "), "{output:?}");
+    }
+    let sandbox = Sandbox::with_model(&server);
+    let dir = sandbox.path(std::ffi::OsStr::from_bytes(b"d\xe9p\xf4t"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("AGENTS.md"), MARKER).unwrap();
+    let mut command = sandbox.command(&["-p", "hi"]);
+    command.current_dir(&dir);
+    let output = run_bounded(command, None).success();
+    assert!(output.stderr.contains("its name is not UTF-8"), "{output:?}");
+}
+
+/// SPEC 7.8, 12: the instructions of a trusted project are its own: a link to somebody's key is not sent to a model.
+#[test]
+fn instructions_from_elsewhere() {
+    let server = server();
+    let sandbox = project(&server);
+    sandbox.run(&["trust"]).success();
+    let key = sandbox.home().join("id_rsa");
+    fs::write(&key, "PRIVATE-KEY-OF-SOMEBODY").unwrap();
+    fs::remove_file(sandbox.path("AGENTS.md")).unwrap();
+    std::os::unix::fs::symlink(&key, sandbox.path("AGENTS.md")).unwrap();
+    let output = sandbox.run(&["-p", "hi"]).success();
+    assert!(output.stderr.contains("AGENTS.md was not read: "), "{output:?}");
+    assert!(!system_prompt(&server).contains("PRIVATE-KEY"));
 }
 
 /// SPEC 10.1: even a trusted project may not say where keys go or that nothing is asked.
