@@ -169,6 +169,7 @@ impl App {
                 directory: self.cwd.clone(),
                 environment: Arc::new(self.tool_environment()),
                 output_bytes_max: config.tools.max_output_size,
+                hidden: aish_tools::Hidden::default(),
             },
         }
     }

@@ -8,20 +8,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Something a call touches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
     /// Reads a file, or everything under a folder. The path is absolute with links resolved.
     Read {
         /// Where.
+        #[serde(serialize_with = "lossless")]
         path: PathBuf,
     },
     /// Creates, changes or replaces a file. The path is absolute with links resolved.
     Write {
         /// Where.
+        #[serde(serialize_with = "lossless")]
         path: PathBuf,
     },
     /// Runs a command line with `bash -c`.
@@ -29,6 +31,7 @@ pub enum Effect {
         /// The whole command line.
         command: String,
         /// The directory it starts in.
+        #[serde(serialize_with = "lossless")]
         directory: PathBuf,
     },
     /// Fetches from the network.
@@ -42,8 +45,21 @@ pub enum Effect {
     Internal,
 }
 
+/// A path as text that no other path has: bytes that are no UTF-8 are escaped, and so is the escape itself. Two calls on two
+/// files must never have one digest.
+fn lossless<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', "\\\\"));
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    serializer.serialize_str(&text)
+}
+
 /// What one call would do, canonical and digestible.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Action {
     /// The tool's name as people see it.
     pub tool: String,
@@ -74,9 +90,12 @@ impl Action {
 
     /// SHA-256 over the canonical JSON of the action (object keys sorted at every depth), in lower-case hex.
     pub fn digest(&self) -> Digest {
-        let value = serde_json::to_value(self).unwrap_or(Value::Null);
         let mut text = String::new();
-        canonical_json(&value, &mut text);
+        match serde_json::to_value(self) {
+            Ok(value) => canonical_json(&value, &mut text),
+            // Nothing in an action fails to be written. If it ever did, the digest must still be this action's alone.
+            Err(_) => text = format!("{self:?}"),
+        }
         let hash = Sha256::digest(text.as_bytes());
         let mut hex = String::with_capacity(64);
         for byte in hash {
@@ -169,6 +188,30 @@ mod tests {
                 command: "ls".into(),
                 directory: "/tmp".into(),
             }],
+        }
+    }
+
+    /// SPEC 3.3: names that are no UTF-8 are told apart like any others.
+    #[cfg(unix)]
+    #[test]
+    fn digest_of_any_path() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let write = |name: &[u8]| {
+            let path = PathBuf::from(std::ffi::OsStr::from_bytes(name));
+            Action {
+                effects: vec![Effect::Write { path }],
+                ..action(json!({}))
+            }
+            .digest()
+        };
+        let digests = [
+            write(b"/a\xff"),
+            write(b"/a\xfe"),
+            write(b"/a\\xff"),
+            write(b"/a\xef\xbf\xbd"),
+        ];
+        for (n, one) in digests.iter().enumerate() {
+            assert!(digests.iter().skip(n + 1).all(|other| other != one), "{n}");
         }
     }
 

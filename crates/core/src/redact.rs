@@ -82,6 +82,15 @@ fn redact_shapes(text: &str) -> String {
             out.push_str(escape);
             word = tail;
         }
+        // Coloured output: `\x1b[1;32m` ends in a letter that is not the word's first either.
+        if out.ends_with(['[', ';'])
+            && let Some((_, tail)) = word
+                .split_once('m')
+                .filter(|(digits, _)| digits.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            out.push_str(word.strip_suffix(tail).unwrap_or_default());
+            word = tail;
+        }
         let shape = TOKEN_SHAPES
             .iter()
             .find(|(start, _, least)| word.strip_prefix(start).is_some_and(|tail| tail.len() >= *least));
@@ -122,6 +131,8 @@ mod tests {
         let escaped = format!(r#"{{"a":"b\n{token}","c":"\\n{token}"}}"#);
         let expect = r#"{"a":"b\n[redacted:github-token]","c":"\\n[redacted:github-token]"}"#;
         assert_eq!(redactor.redact(&escaped), expect);
+        let coloured = format!("\x1b[1;32m{token}\x1b[0m");
+        assert_eq!(redactor.redact(&coloured), "\x1b[1;32m[redacted:github-token]\x1b[0m");
         assert!(!format!("{redactor:?}").contains("hunter2"));
     }
 }

@@ -25,7 +25,10 @@ pub fn controls(text: &str) -> Cow<'_, str> {
         c => !c.is_control(),
     };
     let following = |at: usize| text.get(at..).and_then(|rest| rest.chars().nth(1));
-    if text.char_indices().all(|(at, c)| !c.is_control() || harmless(c, following(at))) {
+    if text
+        .char_indices()
+        .all(|(at, c)| !c.is_control() || harmless(c, following(at)))
+    {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -107,7 +110,10 @@ mod tests {
     /// SPEC 8.8: in a pipe text stays what it is, but for what a terminal behind it would act on.
     #[test]
     fn controls_alone() {
-        assert_eq!(controls("می\u{200c}خواهم\r\n\tx\u{202e}"), "می\u{200c}خواهم\r\n\tx\u{202e}");
+        assert_eq!(
+            controls("می\u{200c}خواهم\r\n\tx\u{202e}"),
+            "می\u{200c}خواهم\r\n\tx\u{202e}"
+        );
         assert_eq!(controls("a\x1b[31m\rb\u{9b}\x7f"), "a\\x1b[31m\\rb\\u{9b}\\x7f");
     }
 

@@ -100,10 +100,13 @@ impl Engine {
     /// A copy of what holds now.
     pub fn settings(&self) -> Settings {
         // A poisoned lock only means that somebody panicked between two assignments: the values are whole.
-        self.settings
+        let mut settings = self
+            .settings
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .clone()
+            .clone();
+        settings.policy.directory.clone_from(&settings.context.directory);
+        settings
     }
 
     /// Changes what holds for the turns to come.

@@ -8,7 +8,7 @@ use aish_core::id::CallId;
 use aish_core::turn::{How, Job};
 use aish_core::{Action, Digest};
 use aish_store::Durability;
-use aish_tools::{Cancel, Progress, Tool, ToolOutput};
+use aish_tools::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -253,7 +253,13 @@ fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: 
         call: call.job.call.clone(),
         notices: notices.clone(),
     };
-    let (tool, arguments, context, stop) = (call.tool, call.arguments, settings.context.clone(), stop.clone());
+    let (policy, name) = (settings.policy.clone(), call.name.clone());
+    let hidden = Hidden::by(move |path| policy.hides(&name, path));
+    let context = ToolContext {
+        hidden,
+        ..settings.context.clone()
+    };
+    let (tool, arguments, stop) = (call.tool, call.arguments, stop.clone());
     let task = Task(tokio::spawn(async move {
         tool.run(&arguments, &context, &progress, stop).await
     }));

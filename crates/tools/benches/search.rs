@@ -76,6 +76,7 @@ fn call(bencher: Bencher<'_, '_>, tool: &dyn Tool, arguments: &Value, count: u64
         directory: tree().canonicalize().unwrap(),
         environment: Arc::new(Vec::new()),
         output_bytes_max: OUTPUT_BYTES_MAX,
+        hidden: aish_tools::Hidden::default(),
     };
     bencher.bench_local(|| {
         let (_keep, cancel) = tokio::sync::watch::channel(false);

@@ -19,7 +19,7 @@ use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod arguments;
@@ -40,6 +40,34 @@ pub struct ToolContext {
     pub environment: Arc<Vec<(String, String)>>,
     /// Bytes of one result that are captured (SPEC 4.3).
     pub output_bytes_max: usize,
+    /// What the tools that walk a folder pass over.
+    pub hidden: Hidden,
+}
+
+/// Files that are not to be found by searching the folder above them, because a rule speaks of them by name.
+#[derive(Clone, Default)]
+pub struct Hidden(Option<Arc<dyn Fn(&Path) -> bool + Send + Sync>>);
+
+impl Hidden {
+    /// Hides the paths (absolute, links resolved) for which this is true.
+    pub fn by(is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(is_hidden)))
+    }
+
+    /// True for a path that is passed over.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|is_hidden| is_hidden(path))
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "Hidden(by rule)"
+        } else {
+            "Hidden(nothing)"
+        })
+    }
 }
 
 /// What a call came to.

@@ -142,6 +142,7 @@ mod tests {
                 directory.with_file_name("home").display().to_string(),
             )]),
             output_bytes_max: 1 << 20,
+            hidden: crate::Hidden::default(),
         }
     }
 

@@ -13,6 +13,7 @@ mod render;
 pub use glob::GlobTool;
 pub use grep::GrepTool;
 
+use crate::Hidden;
 use crate::work::Stop;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use pattern::Pattern;
@@ -22,7 +23,13 @@ use std::path::Path;
 
 /// Walks a folder on all cores; `visitor` makes one function per thread, called with every entry below `root` that the
 /// ignore rules let through, and its path relative to `root`.
-fn walk<'a>(root: &Path, pattern: Option<&'a Pattern>, stop: &'a Stop, visitor: impl Fn() -> Visitor<'a>) {
+fn walk<'a>(
+    root: &Path,
+    pattern: Option<&'a Pattern>,
+    hidden: &'a Hidden,
+    stop: &'a Stop,
+    visitor: impl Fn() -> Visitor<'a>,
+) {
     let mut builder = WalkBuilder::new(root);
     builder.hidden(!pattern.is_some_and(Pattern::names_hidden));
     builder.max_depth(pattern.and_then(Pattern::depth_max));
@@ -44,6 +51,9 @@ fn walk<'a>(root: &Path, pattern: Option<&'a Pattern>, stop: &'a Stop, visitor: 
             let relative = entry.path().as_os_str().as_bytes().get(root_len..).unwrap_or_default();
             let relative = Path::new(OsStr::from_bytes(relative));
             if pattern.is_some_and(|pattern| !pattern.admits_hidden(relative)) {
+                return WalkState::Skip;
+            }
+            if hidden.covers(entry.path()) {
                 return WalkState::Skip;
             }
             visit(&entry, relative);

@@ -161,10 +161,8 @@ impl Resolver {
 
     fn approval(&mut self) -> ApprovalConfig {
         let allow = self.rules(RuleList::Allow);
-        for rule in allow.iter().filter(|rule| rule.is_command_pattern()) {
-            self.warnings.push(format!(
-                "approval.allow: `{rule}` allows only the command written exactly so: a `*` in an allowed command stands for itself"
-            ));
+        for less in allow.iter().filter_map(Rule::allows_less_than_it_says) {
+            self.warnings.push(format!("approval.allow: {less}"));
         }
         let section = self.layers.section(&["approval"]);
         let mode = match section.text("mode").as_deref() {

@@ -125,7 +125,7 @@ pub async fn decide(
             Line::End => None,
             Line::Said(line) => Some(line),
         };
-        prompt = match (parse(line.as_deref()), question.action.map(Rule::allowing)) {
+        prompt = match (parse(line.as_deref()), question.action.and_then(Rule::allowing)) {
             (Reply::Once, _) => return Ok(Decision::Once),
             (Reply::Session, _) => return Ok(Decision::Session),
             (Reply::No { reason }, _) => return Ok(Decision::No { reason }),
@@ -228,7 +228,7 @@ fn explanation(question: &Question<'_>, look: Look) -> String {
         Some(_) => "exactly this command".to_owned(),
         None => format!("every call of {name}"),
     };
-    let rule = match question.action.map(Rule::allowing) {
+    let rule = match question.action.and_then(Rule::allowing) {
         Some(rule) => format!(
             "saves a rule for it, after showing it: {}",
             sanitize::single_line(&rule.to_string())

@@ -202,3 +202,139 @@ fn secret_names() {
         assert!(!is_secret_path(Path::new(plain)), "{plain}");
     }
 }
+
+/// SPEC 5.1: a deny or ask rule on a path holds by whatever name the file is called.
+#[test]
+fn paths_by_any_name() {
+    let named = |path: &str, named: &str| Action {
+        arguments: json!({ "path": named }),
+        ..read(path)
+    };
+    for rule in [
+        "file_read(~/w/n.txt)",
+        "file_read(../w/n.txt)",
+        "file_read(./n.txt)",
+        "file_read(n*)",
+        "file_read(/h/w/n.txt)",
+        "*(link.txt)",
+    ] {
+        let policy = Policy {
+            deny: rules(&[rule]),
+            home: Some("/h".into()),
+            ..Policy::new("/h/w")
+        };
+        check(
+            &policy,
+            ApprovalMode::Full,
+            &named("/h/w/n.txt", "link.txt"),
+            Verdict::Deny,
+        );
+        check(
+            &policy,
+            ApprovalMode::Full,
+            &named("/h/w/other", "other"),
+            Verdict::Allow,
+        );
+        let by_name = named("/h/w/n.txt", "sub/../n.txt");
+        let expect = if rule == "*(link.txt)" {
+            Verdict::Allow
+        } else {
+            Verdict::Deny
+        };
+        check(&policy, ApprovalMode::Full, &by_name, expect);
+    }
+}
+
+/// SPEC 5.1: what a rule denies or asks about by name is passed over by the tools that search the folder above it.
+#[test]
+fn searches_pass_over() {
+    let policy = Policy {
+        deny: rules(&["file_read(private/*)"]),
+        ask: rules(&["glob(*.log)"]),
+        own: vec!["/h/.config/aish".into()],
+        home: Some("/h".into()),
+        ..Policy::new("/h")
+    };
+    let hides = |tool: &str, path: &str| policy.hides(tool, Path::new(path));
+    assert!(hides("grep", "/h/private/x"));
+    assert!(!hides("glob", "/h/private/x"));
+    assert!(hides("glob", "/h/a.log"));
+    assert!(hides("grep", "/h/.config/aish/config.toml"));
+    assert!(!hides("grep", "/h/src/x"));
+}
+
+/// SPEC 5.2, 12: aish's own files, start-up files and what is private in a home are never touched unasked, wherever the
+/// tree begins.
+#[test]
+fn sensitive_places() {
+    use Verdict::{Allow, Ask as Asks};
+    let policy = |root: &str| Policy {
+        home: Some("/h".into()),
+        own: vec!["/h/.local/share/aish".into(), "/h/conf/aish.toml".into()],
+        allow: rules(&["file_write(conf/*)"]),
+        ..Policy::new(root)
+    };
+    let table: &[(&str, &Action, Verdict, Verdict)] = &[
+        ("/h", &read("/h/notes"), Allow, Allow),
+        ("/h", &read("/h/.config/x"), Asks, Asks),
+        ("/h", &write("/h/conf/aish.toml"), Asks, Asks),
+        ("/h", &write("/h/conf/other"), Allow, Allow),
+        ("/h", &write("/h/.bashrc"), Asks, Asks),
+        ("/h", &write("/h/w/.bashrc"), Asks, Asks),
+        ("/h/w/.git/hooks", &write("/h/w/.git/hooks/pre-commit"), Asks, Asks),
+        ("/h/.config/nvim", &read("/h/.config/nvim/init.lua"), Allow, Allow),
+        ("/", &read("/etc/hosts"), Asks, Allow),
+        ("/", &write("/etc/hosts"), Asks, Asks),
+    ];
+    for (root, action, ask, auto) in table {
+        check(&policy(root), ApprovalMode::Ask, action, *ask);
+        check(&policy(root), ApprovalMode::Auto, action, *auto);
+        check(&policy(root), ApprovalMode::Full, action, Allow);
+    }
+}
+
+/// SPEC 5.3: a saved rule never allows more than was asked about; what touches only the session's own jobs is not asked about.
+#[test]
+fn jobs() {
+    let job = on("bash", Effect::Internal);
+    assert_eq!(Rule::allowing(&job), None);
+    assert_eq!(Rule::allowing(&command("ls -l")).unwrap().to_string(), "bash(ls -l)");
+    let policy = Policy {
+        read_only_inside_tree: false,
+        allow: rules(&["bash"]),
+        ..Policy::new("/w")
+    };
+    check(&policy, ApprovalMode::Ask, &job, Verdict::Allow);
+    check(&policy, ApprovalMode::Ask, &command("ls"), Verdict::Ask);
+    assert!(rules(&["bash"])[0].allows_less_than_it_says().is_some());
+    assert!(rules(&["bash(ls)"])[0].allows_less_than_it_says().is_none());
+}
+
+/// SPEC 5.1, 11: a pattern on commands fits from any word, up to the end of that command, in linear time.
+#[test]
+fn commands_by_pattern() {
+    let denied = |pattern: &str, line: &str| {
+        let policy = Policy {
+            deny: rules(&[&format!("bash({pattern})")]),
+            ..Policy::new("/w")
+        };
+        policy.denial(&command(line)).is_some()
+    };
+    for (pattern, line, fits) in [
+        ("git push", "git push", true),
+        ("git push", "cd x && git push; ls", true),
+        ("git push", "git push origin", false),
+        ("git*push", "git -C x push | cat", true),
+        ("git*push", "git pushup", false),
+        ("rm -rf *", "sudo rm -rf /", true),
+        ("rm -rf *", "farm -rf x", false),
+        ("*--force*", "git push --force", true),
+        ("*", "", true),
+    ] {
+        assert_eq!(denied(pattern, line), fits, "{pattern} on {line}");
+    }
+    // A megabyte of starts that all lead nowhere: quadratic would take hours.
+    let line = "git ".repeat(1 << 18);
+    assert!(!denied("git*rm -rf /*", &line));
+    assert!(!denied("*rm -rf /*", &line));
+}

@@ -127,6 +127,7 @@ pub fn engine(
             directory: folder.to_owned(),
             environment: Arc::new(environment),
             output_bytes_max: OUTPUT_BYTES_MAX,
+            hidden: aish_tools::Hidden::default(),
         },
     };
     Arc::new(Engine {

@@ -6,7 +6,7 @@ use crate::capture::Capture;
 use crate::files::{counted, text_argument};
 use crate::path::{io_message, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput};
+use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -37,6 +37,7 @@ struct Search {
     root: PathBuf,
     /// What stands before a path relative to the root.
     prefix: String,
+    hidden: Hidden,
 }
 
 impl GlobTool {
@@ -92,7 +93,12 @@ impl GlobTool {
             (_, true) => base,
             (_, false) => shown_path(&folder, base.as_ref()),
         };
-        Ok(Search { pattern, root, prefix })
+        Ok(Search {
+            pattern,
+            root,
+            prefix,
+            hidden: context.hidden.clone(),
+        })
     }
 }
 
@@ -140,7 +146,7 @@ impl Tool for GlobTool {
 fn find(search: &Search, bytes_max: usize, stop: &Stop) -> Result<ToolOutput, String> {
     let found = Mutex::new(Paths::new(bytes_max));
     match std::fs::read_dir(&search.root) {
-        Ok(_) => walk(&search.root, Some(&search.pattern), stop, || {
+        Ok(_) => walk(&search.root, Some(&search.pattern), &search.hidden, stop, || {
             let mut share = Share {
                 paths: Paths::new(bytes_max),
                 all: &found,

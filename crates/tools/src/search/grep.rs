@@ -7,7 +7,7 @@ use super::walk;
 use crate::files::{counted, text_argument};
 use crate::path::{io_message, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput};
+use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use aish_core::policy::is_secret_path;
@@ -49,6 +49,7 @@ struct Search {
     /// What stands before a path relative to the root.
     prefix: String,
     kind: Kind,
+    hidden: Hidden,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,6 +118,7 @@ impl GrepTool {
                 Kind::File => shown.to_owned(),
             },
             kind,
+            hidden: context.hidden.clone(),
         })
     }
 }
@@ -248,7 +250,7 @@ fn search_file(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, S
 fn search_folder(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
     std::fs::read_dir(&search.root).map_err(|error| io_message(&search.prefix, &error))?;
     let hits = Mutex::new(empty_hits(search, bytes_max));
-    walk(&search.root, search.filter.as_ref(), stop, || {
+    walk(&search.root, search.filter.as_ref(), &search.hidden, stop, || {
         let mut searcher = searcher(search);
         let hits = &hits;
         Box::new(move |entry, relative| {

@@ -30,6 +30,7 @@ impl Place {
                 directory,
                 environment: Arc::new(environment),
                 output_bytes_max: 1 << 20,
+                hidden: aish_tools::Hidden::default(),
             },
         }
     }
