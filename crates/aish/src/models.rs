@@ -237,9 +237,11 @@ impl Registry {
             None => self.found_profile(name)?,
         };
         let (context_window, max_output_tokens) = (profile.context_window, profile.max_output_tokens);
+        let asked_for = Some(profile.model.clone()).filter(|model| model != ANY_MODEL);
         let provider = HttpProvider::new(self.client()?, profile, key, Timeouts::default());
         Ok(Model {
             name: name.to_owned(),
+            asked_for,
             provider: Arc::new(provider),
             context_window,
             max_output_tokens,

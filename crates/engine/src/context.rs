@@ -6,7 +6,9 @@
 use crate::{Engine, Model, Settings};
 use aish_core::event::Body;
 use aish_core::message::{Message, Part, ToolSpec};
+use aish_core::redact::Redactor;
 use aish_core::session::Session;
+use std::borrow::Cow;
 
 /// The static part of the system prompt (SPEC 7.8). The list of tools is not in it: it is in the request's own field.
 pub const SYSTEM_PROMPT: &str = "\
@@ -21,6 +23,8 @@ need, answer in text.";
 const CHARS_PER_TOKEN: usize = 3;
 /// Tokens left free for the reply when the model's own limit is not configured.
 const REPLY_TOKENS_MIN: u64 = 512;
+/// The parts of a context that are freed at once.
+const STEPS: usize = 4;
 /// What stands in for a result that was left out.
 const LEFT_OUT: &str =
     "[left out: an older result that no longer fits the context; call the tool again if it is needed]";
@@ -53,6 +57,10 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, mod
         Vec::new()
     };
     let mut messages = projection.messages;
+    // A key that a tool found, or that somebody typed, is no business of the provider's (SPEC 10.5).
+    for message in &mut messages {
+        redact(message, &engine.redactor);
+    }
     if let Some(window) = model.context_window {
         let reply = model
             .max_output_tokens
@@ -86,31 +94,70 @@ fn spec_chars(spec: &ToolSpec) -> usize {
     spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
 }
 
-/// Makes a conversation fit: old results are left out first, then whole old exchanges; the last question always stays. The
-/// ledger keeps everything.
-fn fit(messages: &mut Vec<Message>, chars_max: usize) {
-    let mut chars: usize = messages.iter().map(message_chars).sum();
-    let last_question = messages
-        .iter()
-        .rposition(|message| matches!(message, Message::User { .. }))
-        .unwrap_or(0);
-    for message in messages.iter_mut().take(last_question) {
-        if chars <= chars_max {
-            return;
+/// Takes known secrets out of everything a message says. Always the same, so that a request begins as the last one did.
+fn redact(message: &mut Message, redactor: &Redactor) {
+    let clean = |text: &mut String| {
+        if let Cow::Owned(redacted) = redactor.redact(text) {
+            *text = redacted;
         }
+    };
+    let clean_parts = |parts: &mut Vec<Part>| {
+        for part in parts {
+            match part {
+                Part::Text { text } | Part::Context { text, .. } | Part::Thinking { text, signature: None } => {
+                    clean(text)
+                }
+                // What is signed or its provider's own goes back to who made it, unchanged.
+                Part::Thinking { signature: Some(_), .. }
+                | Part::Image { .. }
+                | Part::Provider { .. }
+                | Part::PartialCall { .. } => {}
+            }
+        }
+    };
+    match message {
+        Message::User { parts } => clean_parts(parts),
+        Message::Assistant { parts, calls, .. } => {
+            clean_parts(parts);
+            calls.iter_mut().for_each(|call| clean(&mut call.arguments));
+        }
+        Message::Tool { output, .. } => clean(output),
+    }
+}
+
+/// Makes a conversation fit: old results are left out first, the oldest before the newer, those of the last round never;
+/// then whole old exchanges. The last question always stays, and the ledger keeps everything.
+///
+/// More is taken than must be, in steps of a part of the whole: else each round would leave out another result, and no two
+/// requests would begin alike.
+fn fit(messages: &mut Vec<Message>, chars_max: usize) {
+    let total: usize = messages.iter().map(message_chars).sum();
+    if total <= chars_max {
+        return;
+    }
+    let step = (chars_max / STEPS).max(1);
+    let mut excess = (total - chars_max).div_ceil(step) * step;
+    let last = |is: fn(&Message) -> bool| messages.iter().rposition(is).unwrap_or(0);
+    let last_question = last(|message| matches!(message, Message::User { .. }));
+    let last_round = last(|message| matches!(message, Message::Assistant { .. })).max(last_question);
+    for message in messages.iter_mut().take(last_round) {
         if let Message::Tool { output, .. } = message
+            && excess > 0
             && output.len() > LEFT_OUT.len()
         {
-            chars -= output.len() - LEFT_OUT.len();
+            excess = excess.saturating_sub(output.len() - LEFT_OUT.len());
             LEFT_OUT.clone_into(output);
         }
     }
     let mut dropped = 0;
     for (n, message) in messages.iter().enumerate().take(last_question) {
-        if chars <= chars_max && matches!(message, Message::User { .. }) {
+        if excess == 0 && matches!(message, Message::User { .. }) {
             break;
         }
-        chars -= message_chars(message);
+        if n == 0 && excess == 0 {
+            break;
+        }
+        excess = excess.saturating_sub(message_chars(message));
         dropped = n + 1;
     }
     messages.drain(..dropped);
@@ -168,7 +215,7 @@ mod tests {
         }
     }
 
-    /// SPEC 7.3 of the cost rules: old results go first, then old exchanges, never the last question.
+    /// SPEC 4.3: old results go first, also those of the turn under way, then old exchanges; never the last question or round.
     #[test]
     fn fits() {
         let long = "x".repeat(1_000);
@@ -180,18 +227,50 @@ mod tests {
                 user("c"),
                 answer("d"),
                 user("e"),
+                answer("f"),
+                result(&long),
+                answer("g"),
                 result(&long),
             ]
         };
-        let mut messages = whole();
-        fit(&mut messages, 10_000);
-        assert_eq!(messages, whole());
-        fit(&mut messages, 1_200);
-        assert_eq!(messages[1], result(LEFT_OUT));
-        assert_eq!(messages[6], result(&long));
-        fit(&mut messages, 1_005);
-        assert_eq!(messages, vec![user("c"), answer("d"), user("e"), result(&long)]);
-        fit(&mut messages, 0);
-        assert_eq!(messages, vec![user("e"), result(&long)]);
+        let fitted = |chars_max| {
+            let mut messages = whole();
+            fit(&mut messages, chars_max);
+            messages
+        };
+        let left_out = |places: &[usize]| {
+            let mut messages = whole();
+            places.iter().for_each(|place| messages[*place] = result(LEFT_OUT));
+            messages
+        };
+        assert_eq!(fitted(10_000), whole());
+        assert_eq!(fitted(2_900), left_out(&[1]));
+        assert_eq!(fitted(1_600), left_out(&[1, 7]));
+        assert_eq!(fitted(1_200), left_out(&[1, 7])[5..]);
+        assert_eq!(fitted(0), left_out(&[1, 7])[5..]);
+    }
+
+    /// SPEC 10.5: no known secret goes to a model, wherever in the conversation it stands.
+    #[test]
+    fn secrets_stay() {
+        let redactor = Redactor::new([("KEY".to_owned(), "hunter2hunter2".to_owned())]);
+        let mut messages = vec![
+            user("k hunter2hunter2"),
+            Message::Assistant {
+                parts: vec![Part::text("hunter2hunter2")],
+                calls: vec![aish_core::message::MessageCall {
+                    id: CallId::nth(1, 1),
+                    provider_id: None,
+                    name: "bash".into(),
+                    arguments: r#"{"command":"echo hunter2hunter2"}"#.into(),
+                }],
+                model: None,
+            },
+            result(r#"{"output":"KEY=hunter2hunter2"}"#),
+        ];
+        messages.iter_mut().for_each(|message| redact(message, &redactor));
+        let sent = format!("{messages:?}");
+        assert!(!sent.contains("hunter2"), "{sent}");
+        assert_eq!(sent.matches("[redacted:KEY]").count(), 4);
     }
 }

@@ -12,7 +12,7 @@ use aish_core::turn::{InvalidEvent, Step, StopReason, Turn};
 use aish_store::{Durability, Lease};
 use aish_tools::{Cancel, Progress};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 /// How long a process that is about to end waits for what cancelled calls left behind.
@@ -59,6 +59,8 @@ pub struct Driver {
     /// Calls that a cancelled turn left behind and that are still being ended.
     pub(crate) leftover: Vec<Running>,
     pub(crate) notices: Notices,
+    /// True once the person was told that another model answers than was asked for.
+    pub(crate) told_of_model: AtomicBool,
 }
 
 impl Driver {
@@ -86,6 +88,7 @@ impl Driver {
             unsaved: Vec::new(),
             leftover: Vec::new(),
             notices: Notices::new(),
+            told_of_model: AtomicBool::new(false),
         }
     }
 

@@ -42,6 +42,8 @@ pub use notice::{Notice, Notices};
 pub struct Model {
     /// Its name in the configuration.
     pub name: String,
+    /// What its provider calls it; `None` where any name will do.
+    pub asked_for: Option<String>,
     /// What answers.
     pub provider: Arc<dyn Provider>,
     /// Tokens that fit, request and reply together; `None` when unknown.

@@ -10,12 +10,15 @@ use aish_core::message::{Part, ToolChoice, text_of};
 use aish_provider::{Delta, ProviderError, Reply, Request};
 use aish_store::Durability;
 use aish_tools::Cancel;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The first pause before a request is made again; it doubles with each attempt.
 const BACKOFF_START_MS: u64 = 500;
 /// The longest pause of our own making. What a server asks for (`Retry-After`) is honoured up to `RETRY_AFTER_MAX_MS`.
 const BACKOFF_MAX_MS: u64 = 8_000;
+/// Characters of a model's name that are shown.
+const MODEL_NAME_CHARS_MAX: usize = 80;
 /// A server that asks for more than this is not waited for: the turn ends and says so.
 const RETRY_AFTER_MAX_MS: u64 = 120_000;
 
@@ -113,10 +116,26 @@ impl Driver {
         }
         notices.push(Notice::ReplyEnded);
         let reply = stream.finish();
+        self.tell_of_another_model(model.asked_for.as_deref(), reply.model.as_deref());
         match reply.error.clone() {
             // An error inside a stream that had shown nothing is as if the request had failed: it may be made again.
             Some(error) if text_of(&reply.parts).trim().is_empty() => Ok(Attempt::Failed(error)),
             Some(_) | None => Ok(Attempt::Replied(reply)),
+        }
+    }
+
+    /// One line, once, when the reply says that another model gave it than was asked for (SPEC 7.4). Dates and paths that
+    /// providers add to a name make no other model of it.
+    fn tell_of_another_model(&self, asked: Option<&str>, said: Option<&str>) {
+        let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let (Some(asked), Some(said)) = (asked, said.filter(|said| !said.is_empty())) else {
+            return;
+        };
+        let (asked_last, said_last) = (last(asked), last(said));
+        let is_same = said_last.starts_with(&asked_last) || asked_last.starts_with(&said_last);
+        if !is_same && !self.told_of_model.swap(true, Ordering::Relaxed) {
+            let said: String = said.chars().take(MODEL_NAME_CHARS_MAX).collect();
+            self.say(format!("{asked} was asked, {said} answered"));
         }
     }
 
@@ -179,7 +198,11 @@ impl Driver {
         }
         // In one append with the reply that broke off: a crash between the two would lose why.
         if let Some(error) = &reply.error {
-            drafts.push(self.failure(error, attempt, true));
+            drafts.push(if error.kind.is_lost() {
+                self.lost(error)
+            } else {
+                self.failure(error, attempt, true)
+            });
         }
         self.append(drafts, Durability::Committed).await
     }
@@ -192,6 +215,18 @@ impl Driver {
     ) -> Result<(), EngineError> {
         let draft = self.failure(error, attempt, text_shown);
         self.append(vec![draft], Durability::Committed).await
+    }
+
+    /// The peer went away in the middle: the reply is cut, which it says itself; why is a remark (SPEC 7.3).
+    fn lost(&self, error: &ProviderError) -> Draft {
+        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+        let message = self.engine.redactor.redact(&error.message).into_owned();
+        self.say(message.clone());
+        Draft::new(
+            turn,
+            message,
+            Body::Note(serde_json::json!({ "problem": error.kind.word() })),
+        )
     }
 
     fn failure(&self, error: &ProviderError, attempt: u32, text_shown: bool) -> Draft {

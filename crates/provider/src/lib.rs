@@ -99,6 +99,8 @@ pub struct ProviderError {
 pub enum ErrorKind {
     /// No connection, or it broke before the reply began.
     Connect,
+    /// The connection broke after the reply had begun.
+    Broken,
     /// Nothing came for longer than allowed.
     Timeout,
     /// The server answered with this status.
@@ -119,10 +121,15 @@ impl ErrorKind {
     /// True where asking again may help (SPEC 7.6).
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Connect | Self::Timeout | Self::Stream => true,
+            Self::Connect | Self::Broken | Self::Timeout | Self::Stream => true,
             Self::Status(status) => matches!(status, 408 | 409 | 429 | 500..=599),
             Self::ContextOverflow | Self::Auth | Self::Protocol | Self::TooLarge => false,
         }
+    }
+
+    /// True where the peer went away, as against telling of a failure: a reply that had begun is then cut, not refused.
+    pub fn is_lost(self) -> bool {
+        matches!(self, Self::Connect | Self::Broken | Self::Timeout)
     }
 
     /// The word written into the ledger, e.g. `connect`, `http_429`.
@@ -136,6 +143,7 @@ impl ErrorKind {
             Self::Protocol => "protocol".to_owned(),
             Self::TooLarge => "too_large".to_owned(),
             Self::Stream => "stream".to_owned(),
+            Self::Broken => "broken".to_owned(),
         }
     }
 }

@@ -187,7 +187,7 @@ async fn cut_in_the_middle() {
     assert_eq!((reply.stop, reply.calls.len()), (ReplyStop::Truncated, 0));
     assert_eq!(text_of(&reply.parts), "so far");
     let error = reply.error.unwrap();
-    assert_eq!(error.kind, ErrorKind::Stream);
+    assert_eq!(error.kind, ErrorKind::Broken);
     assert!(error.message.contains("the connection broke"), "{}", error.message);
     // The same cut where the server says that closing is the end: nothing to see but the missing reason.
     let server = Server::start(vec![vec![events(&body)]]).await;

@@ -146,6 +146,7 @@ impl Models for OneModel {
     fn model(&self, name: &str) -> Result<Model, String> {
         Ok(Model {
             name: name.to_owned(),
+            asked_for: Some("fake".to_owned()),
             provider: Arc::clone(&self.0),
             context_window: None,
             max_output_tokens: None,

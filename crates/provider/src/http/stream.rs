@@ -86,7 +86,7 @@ impl HttpStream {
             Ok(None) => self.end(out),
             Err(error) => {
                 let why = format!("the connection broke: {}", innermost(&error));
-                let error = self.target.error(ErrorKind::Stream, &why);
+                let error = self.target.error(ErrorKind::Broken, &why);
                 self.broke(error, out);
             }
         }
