@@ -153,3 +153,60 @@ async fn text_and_then_an_error() {
         assert_saved(&driver).await;
     }
 }
+
+/// SPEC 7.3: a peer that goes away in the middle of a text cut the reply: the turn ends truncated and says why.
+#[tokio::test]
+async fn peer_that_goes_away() {
+    for kind in [ErrorKind::Broken, ErrorKind::Timeout] {
+        let error = ProviderError {
+            kind,
+            message: "the connection broke".to_owned(),
+            retry_after: None,
+        };
+        let world = World::new([reply_ending("half", ReplyStop::Truncated, Some(error))]);
+        let mut driver = world.driver();
+        let notices = Notices::new();
+        driver.start("hm?", Vec::new()).await.unwrap();
+        let outcome = driver.drive(&notices, never()).await.unwrap();
+        let aish_engine::Outcome::Done(finished) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(finished.reason, StopReason::Truncated);
+        assert!(finished.reply.starts_with("half"), "{}", finished.reply);
+        assert_eq!(world.model.asked().len(), 1);
+        let said = Notice::Status("the connection broke".to_owned());
+        assert!(notices.drain().contains(&said));
+        assert_settled(driver.session());
+    }
+}
+
+/// SPEC 7.4: a reply that names another model than was asked for is told of in one line, once.
+#[tokio::test]
+async fn another_model_answers() {
+    let reply = |model: &str| Act::Reply {
+        deltas: Vec::new(),
+        reply: Reply {
+            parts: vec![Part::text("x")],
+            calls: Vec::new(),
+            stop: ReplyStop::End,
+            usage: None,
+            model: Some(model.to_owned()),
+            error: None,
+        },
+    };
+    let world = World::new([reply("vendor/fake-2026-11-21"), reply("other"), reply("third")]);
+    let mut driver = world.driver();
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let notices = Notices::new();
+        driver.start("hm?", Vec::new()).await.unwrap();
+        driver.drive(&notices, never()).await.unwrap();
+        said.extend(
+            notices
+                .drain()
+                .into_iter()
+                .filter(|notice| matches!(notice, Notice::Status(_))),
+        );
+    }
+    assert_eq!(said, [Notice::Status("fake was asked, other answered".to_owned())]);
+}
