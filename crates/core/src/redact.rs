@@ -10,7 +10,7 @@ use std::borrow::Cow;
 pub const PLACEHOLDER_START: &str = "[redacted:";
 
 /// Values shorter than this are not taken for secrets: replacing them would ruin ordinary text.
-const SECRET_CHARS_MIN: usize = 8;
+pub const SECRET_CHARS_MIN: usize = 8;
 
 /// Beginnings of well-known tokens, what they are called, and how many characters follow at least.
 const TOKEN_SHAPES: &[(&str, &str, usize)] = &[

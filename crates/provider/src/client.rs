@@ -138,7 +138,9 @@ fn same_origin() -> reqwest::redirect::Policy {
             .previous()
             .first()
             .is_some_and(|first| first.origin() == attempt.url().origin());
-        if is_same && attempt.previous().len() <= REDIRECTS_MAX {
+        // Only these two keep the method and the body: anything else would turn a question into a look at a page.
+        let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+        if is_same && keeps_method && attempt.previous().len() <= REDIRECTS_MAX {
             attempt.follow()
         } else {
             attempt.stop()

@@ -13,6 +13,7 @@ use crate::codec::{Codec, Encoded, codec_of, failure};
 use crate::profile::{CallsPerReply, ModelProfile, ToolRole};
 use crate::{ErrorKind, Provider, ProviderError, ReplyStream, Request, retry_after};
 use aish_core::message::{Message, ToolChoice};
+use aish_core::redact::SECRET_CHARS_MIN;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
 use std::error::Error;
@@ -155,7 +156,8 @@ impl HttpProvider {
             Some(ms) => Some(Duration::from_millis(ms)),
             None => header("retry-after").and_then(|value| retry_after::parse(value, SystemTime::now())),
         };
-        let location = header("location").map(str::to_owned);
+        let from = response.url().clone();
+        let location = header("location").and_then(|location| from.join(location).ok());
         let limit = Duration::from_secs(self.timeouts.error_body_timeout_s);
         let mut body = Vec::new();
         let read = async {
@@ -173,10 +175,14 @@ impl HttpProvider {
             .codec
             .decode_error(status.as_u16(), &String::from_utf8_lossy(&body));
         if let Some(location) = location.filter(|_| status.is_redirection()) {
-            error.message = format!(
-                "it redirects to {}, another origin: set base_url to it",
-                without_credentials(&location)
-            );
+            let place = without_credentials(location.as_str());
+            error.message = if location.origin() == from.origin() {
+                format!(
+                    "it redirects to {place}, too often or in a way that drops the question: set base_url to where it leads"
+                )
+            } else {
+                format!("it redirects to {place}, another origin: set base_url to it")
+            };
         }
         let said = if error.message.is_empty() { "" } else { ": " };
         let mut refusal = target.error(error.kind, &format!("{status}{said}{}", error.message));
@@ -207,7 +213,12 @@ impl Target {
             .and_then(|url| url.password().map(str::to_owned));
         Self {
             what: format!("POST {}", without_credentials(url)),
-            secrets: key.into_iter().chain(password).collect(),
+            // A key of a few letters, as people make up for local servers, is no secret, and half of every text.
+            secrets: key
+                .into_iter()
+                .chain(password)
+                .filter(|secret| secret.len() >= SECRET_CHARS_MIN)
+                .collect(),
         }
     }
 
