@@ -1,19 +1,21 @@
-//! Identifiers: one newtype each, so that a raw string never stands for one of them.
+//! Identifiers: one newtype each, so that a raw string never stands for one of them. Every event carries some: copying one
+//! copies a reference.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Wraps text that already is such an id (from the ledger, a command line or a request).
             pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
+                Self(Arc::from(text.into()))
             }
 
             /// The id as it is written.
@@ -56,7 +58,8 @@ impl SessionId {
         Self(
             uuid::Builder::from_unix_timestamp_millis(unix_ms, &bytes)
                 .into_uuid()
-                .to_string(),
+                .to_string()
+                .into(),
         )
     }
 }
@@ -64,14 +67,14 @@ impl SessionId {
 impl CallId {
     /// The id of the `n`th call of a turn, counted from 1.
     pub fn nth(turn: u64, n: usize) -> Self {
-        Self(format!("call_{turn}_{n}"))
+        Self(format!("call_{turn}_{n}").into())
     }
 }
 
 impl ReplyId {
     /// The id of the `n`th reply of a turn, counted from 1.
     pub fn nth(turn: u64, n: usize) -> Self {
-        Self(format!("reply_{turn}_{n}"))
+        Self(format!("reply_{turn}_{n}").into())
     }
 }
 
