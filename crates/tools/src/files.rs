@@ -1,7 +1,8 @@
 //! The tools that read and change files: [`FileReadTool`], [`FileWriteTool`], [`FileEditTool`].
 //!
 //! Text is decoded and encoded in `text`, written in `atomic` so that no reader ever sees half a file. Paths are
-//! resolved when a call is inspected and again when it runs; links are followed and never replaced.
+//! resolved once, when a call is inspected: links are followed there and never replaced. What then runs opens the
+//! resolved path and follows no link.
 
 mod atomic;
 mod edit;

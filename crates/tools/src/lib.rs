@@ -14,7 +14,7 @@
 //!
 //! Failures are results, `{"error":"message"}`, and never abort a turn: the model decides what to do about them.
 
-use aish_core::action::Action;
+use aish_core::action::{Action, Effect};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -26,6 +26,7 @@ mod arguments;
 pub mod bash;
 mod capture;
 pub mod files;
+mod open;
 mod path;
 pub mod search;
 pub mod set;
@@ -46,7 +47,10 @@ pub struct ToolContext {
 
 /// Files that are not to be found by searching the folder above them, because a rule speaks of them by name.
 #[derive(Clone, Default)]
-pub struct Hidden(Option<Arc<dyn Fn(&Path) -> bool + Send + Sync>>);
+pub struct Hidden(Option<Arc<IsHidden>>);
+
+/// True for a path (absolute, links resolved) that is passed over.
+type IsHidden = dyn Fn(&Path) -> bool + Send + Sync;
 
 impl Hidden {
     /// Hides the paths (absolute, links resolved) for which this is true.
@@ -140,4 +144,42 @@ pub trait Tool: Send + Sync {
         progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput>;
+
+    /// Runs a call that [`Tool::inspect`] made this action of. A tool that touches files touches those of the action: the
+    /// arguments are not resolved again, since a link may have been swapped in between, and what opens as anything but the
+    /// judged path is refused.
+    fn run_inspected<'a>(
+        &'a self,
+        action: &'a Action,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let _ = action;
+        self.run(arguments, context, progress, cancel)
+    }
+}
+
+/// Runs a call of a tool whose [`Tool::run_inspected`] does the work and that nobody has inspected yet.
+async fn inspect_and_run(
+    tool: &dyn Tool,
+    arguments: &Value,
+    context: &ToolContext,
+    progress: &dyn Progress,
+    cancel: Cancel,
+) -> ToolOutput {
+    match tool.inspect(arguments, context) {
+        Ok(action) => tool.run_inspected(&action, arguments, context, progress, cancel).await,
+        Err(message) => ToolOutput::error(message),
+    }
+}
+
+/// The path an action touches: the last one, for one that reads and writes the same.
+fn touched_path(action: &Action) -> Result<PathBuf, String> {
+    let paths = action.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Read { path } | Effect::Write { path } => Some(path.clone()),
+        Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Internal => None,
+    });
+    paths.ok_or_else(|| format!("The action of {} names no path", action.tool))
 }

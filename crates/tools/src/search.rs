@@ -17,24 +17,45 @@ use crate::Hidden;
 use crate::work::Stop;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use pattern::Pattern;
+use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// An open folder to walk, and the path it was judged by.
+struct Root<'a> {
+    path: &'a Path,
+    /// Leads to the open folder whatever is put in the place of the path.
+    walked: PathBuf,
+    _open: &'a OwnedFd,
+}
+
+impl<'a> Root<'a> {
+    fn new(path: &'a Path, open: &'a OwnedFd) -> Self {
+        let walked = crate::open::path_of(open);
+        Self {
+            path,
+            walked,
+            _open: open,
+        }
+    }
+}
 
 /// Walks a folder on all cores; `visitor` makes one function per thread, called with every entry below `root` that the
 /// ignore rules let through, and its path relative to `root`.
 fn walk<'a>(
-    root: &Path,
+    root: &Root<'a>,
     pattern: Option<&'a Pattern>,
     hidden: &'a Hidden,
     stop: &'a Stop,
     visitor: impl Fn() -> Visitor<'a>,
 ) {
-    let mut builder = WalkBuilder::new(root);
+    let mut builder = WalkBuilder::new(&root.walked);
     builder.hidden(!pattern.is_some_and(Pattern::names_hidden));
     builder.max_depth(pattern.and_then(Pattern::depth_max));
-    // `/` is its own separator.
-    let root_len = root.as_os_str().len() + usize::from(root != Path::new("/"));
+    // The path that is walked ends in a slash.
+    let root_len = root.walked.as_os_str().len();
+    let judged = root.path;
     builder.build_parallel().run(|| {
         let mut visit = visitor();
         Box::new(move |entry| {
@@ -53,7 +74,7 @@ fn walk<'a>(
             if pattern.is_some_and(|pattern| !pattern.admits_hidden(relative)) {
                 return WalkState::Skip;
             }
-            if hidden.covers(entry.path()) {
+            if hidden.covers(&judged.join(relative)) {
                 return WalkState::Skip;
             }
             visit(&entry, relative);

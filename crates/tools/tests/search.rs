@@ -38,6 +38,9 @@ async fn glob_lists_sorted_and_ignores() {
     assert_eq!(glob("src/lib.rs").await, "src/lib.rs");
     assert_eq!(glob("*/").await, "keys\nsrc");
     assert_eq!(glob("**/*.log").await, "");
+    // The ignore files above the folder that is searched count too.
+    place.write("src/deep/y.log", "fn ignored() {}\n");
+    assert_eq!(glob("src/deep/*").await, "src/deep/x.rs");
     assert_eq!(glob(".env*").await, ".env");
     assert_eq!(glob("**/.e*").await, ".env");
     assert_eq!(glob(".hidden/*").await, ".hidden/h.rs");

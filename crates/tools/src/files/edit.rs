@@ -7,16 +7,18 @@ use super::atomic;
 use super::text::{Encoding, SAMPLE_BYTES};
 use super::{counted, refuse_redacted, text_argument};
 use crate::capture::Capture;
+use crate::open::regular_file;
 use crate::path::{io_message, require_regular, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput};
+use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
 use similar::TextDiff;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 /// The largest file that is edited; it is held in memory whole.
@@ -79,7 +81,8 @@ impl FileEditTool {
         }
     }
 
-    fn target(&self, arguments: &Value, context: &ToolContext) -> Result<(PathBuf, Edit), String> {
+    /// The edit that is asked for, once nothing in it speaks against it.
+    fn edit(arguments: &Value) -> Result<Edit, String> {
         let shown = text_argument(arguments, "path")?;
         let old = text_argument(arguments, "old")?;
         let new = text_argument(arguments, "new")?;
@@ -91,19 +94,16 @@ impl FileEditTool {
         if old == new {
             return Err("Parameters old and new are the same: nothing to change".to_owned());
         }
-        let path = resolve(shown, context)?;
-        require_regular(&path, shown)?;
         let scope = match arguments.get("all").and_then(Value::as_bool) {
             Some(true) => Scope::All,
             Some(false) | None => Scope::Once,
         };
-        let edit = Edit {
+        Ok(Edit {
             shown: shown.to_owned(),
             old: old.to_owned(),
             new: new.to_owned(),
             scope,
-        };
-        Ok((path, edit))
+        })
     }
 }
 
@@ -119,7 +119,9 @@ impl Tool for FileEditTool {
     }
 
     fn inspect(&self, arguments: &Value, context: &ToolContext) -> Result<Action, String> {
-        let (path, _) = self.target(arguments, context)?;
+        let edit = Self::edit(arguments)?;
+        let path = resolve(&edit.shown, context)?;
+        require_regular(&path, &edit.shown)?;
         Ok(Action {
             tool: self.spec.name.clone(),
             arguments: arguments.clone(),
@@ -131,12 +133,23 @@ impl Tool for FileEditTool {
         &'a self,
         arguments: &'a Value,
         context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
+    }
+
+    fn run_inspected<'a>(
+        &'a self,
+        action: &'a Action,
+        arguments: &'a Value,
+        context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let (path, edit) = match self.target(arguments, context) {
-                Ok(target) => target,
+            let (path, edit) = match Self::edit(arguments).and_then(|edit| Ok((touched_path(action)?, edit))) {
+                Ok(named) => named,
                 Err(message) => return ToolOutput::error(message),
             };
             let bytes_max = context.output_bytes_max;
@@ -150,13 +163,15 @@ impl Tool for FileEditTool {
 
 fn edit_file(path: &Path, edit: &Edit, bytes_max: usize, stop: &Stop) -> Result<ToolOutput, String> {
     let shown = &edit.shown;
-    let size = require_regular(path, shown)?.len();
+    let (mut file, size) = regular_file(path, shown)?;
     if size > FILE_BYTES_MAX {
         return Err(format!(
             "File too large to edit: {shown} ({size} bytes, at most {FILE_BYTES_MAX})"
         ));
     }
-    let bytes = std::fs::read(path).map_err(|error| io_message(shown, &error))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)
+        .map_err(|error| io_message(shown, &error))?;
     let not_text = |what: &str| format!("Not a text file: {shown} ({} bytes, {what})", bytes.len());
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(&bytes);
     let encoding = Encoding::detect(sample).map_err(|what| not_text(what.0))?;

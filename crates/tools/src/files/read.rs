@@ -6,13 +6,13 @@
 use super::text::{self, Encoding, Last};
 use super::{counted, text_argument};
 use crate::capture::Capture;
+use crate::open::regular_file;
 use crate::path::{io_message, require_regular, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput};
+use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
-use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -87,13 +87,24 @@ impl Tool for FileReadTool {
         &'a self,
         arguments: &'a Value,
         context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
+    }
+
+    fn run_inspected<'a>(
+        &'a self,
+        action: &'a Action,
+        arguments: &'a Value,
+        context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let (shown, path) =
-                match text_argument(arguments, "path").and_then(|p| Ok((p.to_owned(), resolve(p, context)?))) {
-                    Ok(resolved) => resolved,
+                match text_argument(arguments, "path").and_then(|p| Ok((p.to_owned(), touched_path(action)?))) {
+                    Ok(named) => named,
                     Err(message) => return ToolOutput::error(message),
                 };
             let lines = Lines {
@@ -110,9 +121,7 @@ impl Tool for FileReadTool {
 }
 
 fn read(path: &Path, shown: &str, lines: Lines, bytes_max: usize, stop: &Stop) -> Result<ToolOutput, String> {
-    require_regular(path, shown)?;
-    let mut file = open(path, shown)?;
-    let size = require_regular_open(&file, shown)?;
+    let (mut file, size) = regular_file(path, shown)?;
     let mut buffer = vec![0; PIECE_BYTES];
     let mut filled = fill(&mut file, &mut buffer, text::SAMPLE_BYTES, shown)?;
     let sample = buffer.get(..filled.min(text::SAMPLE_BYTES)).unwrap_or_default();
@@ -157,22 +166,6 @@ fn read(path: &Path, shown: &str, lines: Lines, bytes_max: usize, stop: &Stop) -
         summary,
         success: true,
     })
-}
-
-/// Opens without waiting for a writer, should the path have become a FIFO since it was checked.
-fn open(path: &Path, shown: &str) -> Result<File, String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty());
-    opened.map(File::from).map_err(|error| io_message(shown, &error.into()))
-}
-
-/// The size of an open file, which must be a regular one.
-fn require_regular_open(file: &File, shown: &str) -> Result<u64, String> {
-    let metadata = file.metadata().map_err(|error| io_message(shown, &error))?;
-    if !metadata.is_file() {
-        return Err(format!("Not a regular file: {shown}"));
-    }
-    Ok(metadata.len())
 }
 
 /// Reads until at least `wanted` bytes are there or the file ends.

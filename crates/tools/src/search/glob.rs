@@ -1,16 +1,18 @@
 //! `glob`: files by name.
 
 use super::pattern::{Pattern, Wants, shown_folder, shown_path};
-use super::walk;
+use super::{Root, walk};
 use crate::capture::Capture;
 use crate::files::{counted, text_argument};
+use crate::open;
 use crate::path::{io_message, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput};
+use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
 use ignore::DirEntry;
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -62,29 +64,30 @@ impl GlobTool {
         }
     }
 
-    fn search(&self, arguments: &Value, context: &ToolContext) -> Result<Search, String> {
-        let text = text_argument(arguments, "pattern")?;
-        let pattern = Pattern::parse(text)?;
-        let folder = arguments
-            .get("path")
-            .and_then(Value::as_str)
-            .filter(|path| !path.is_empty())
-            .unwrap_or(".");
+    /// Where the walk starts, resolved.
+    fn root(arguments: &Value, context: &ToolContext) -> Result<PathBuf, String> {
+        let pattern = Pattern::parse(text_argument(arguments, "pattern")?)?;
+        let folder = folder_argument(arguments);
         let start = resolve(folder, context)?;
         let metadata = start.metadata().map_err(|error| io_message(folder, &error))?;
         if !metadata.is_dir() {
             return Err(format!("Not a directory: {folder}"));
         }
-        let base = pattern.base().to_owned();
-        let root = if base.is_empty() {
-            start
-        } else {
-            let context = ToolContext {
-                directory: start,
-                ..context.clone()
-            };
-            resolve(&base, &context)?
+        if pattern.base().is_empty() {
+            return Ok(start);
+        }
+        let context = ToolContext {
+            directory: start,
+            ..context.clone()
         };
+        resolve(pattern.base(), &context)
+    }
+
+    /// The search below a root that was judged.
+    fn search(root: PathBuf, arguments: &Value, context: &ToolContext) -> Result<Search, String> {
+        let pattern = Pattern::parse(text_argument(arguments, "pattern")?)?;
+        let folder = folder_argument(arguments);
+        let base = pattern.base().to_owned();
         // A pattern that begins at the root or at home says itself where its results are.
         let is_anchored = base.starts_with(['/', '~']);
         let folder = shown_folder(folder);
@@ -102,6 +105,12 @@ impl GlobTool {
     }
 }
 
+/// The folder a call names; the current one if none.
+fn folder_argument(arguments: &Value) -> &str {
+    let named = arguments.get("path").and_then(Value::as_str);
+    named.filter(|path| !path.is_empty()).unwrap_or(".")
+}
+
 impl Default for GlobTool {
     fn default() -> Self {
         Self::new()
@@ -114,11 +123,11 @@ impl Tool for GlobTool {
     }
 
     fn inspect(&self, arguments: &Value, context: &ToolContext) -> Result<Action, String> {
-        let search = self.search(arguments, context)?;
+        let path = Self::root(arguments, context)?;
         Ok(Action {
             tool: self.spec.name.clone(),
             arguments: arguments.clone(),
-            effects: vec![Effect::Read { path: search.root }],
+            effects: vec![Effect::Read { path }],
         })
     }
 
@@ -126,11 +135,22 @@ impl Tool for GlobTool {
         &'a self,
         arguments: &'a Value,
         context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
+    }
+
+    fn run_inspected<'a>(
+        &'a self,
+        action: &'a Action,
+        arguments: &'a Value,
+        context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let search = match self.search(arguments, context) {
+            let search = match touched_path(action).and_then(|root| Self::search(root, arguments, context)) {
                 Ok(search) => search,
                 Err(message) => return ToolOutput::error(message),
             };
@@ -145,25 +165,27 @@ impl Tool for GlobTool {
 
 fn find(search: &Search, bytes_max: usize, stop: &Stop) -> Result<ToolOutput, String> {
     let found = Mutex::new(Paths::new(bytes_max));
-    match std::fs::read_dir(&search.root) {
-        Ok(_) => walk(&search.root, Some(&search.pattern), &search.hidden, stop, || {
-            let mut share = Share {
-                paths: Paths::new(bytes_max),
-                all: &found,
-            };
-            Box::new(move |entry, relative| {
-                if search.pattern.is_match(relative) && is_wanted(entry, search.pattern.wants()) {
-                    share.paths.push(shown_path(&search.prefix, relative.as_os_str()));
-                }
-            })
-        }),
+    match open::readable(&search.root) {
+        Ok(root) => walk(
+            &Root::new(&search.root, &root),
+            Some(&search.pattern),
+            &search.hidden,
+            stop,
+            || {
+                let mut share = Share {
+                    paths: Paths::new(bytes_max),
+                    all: &found,
+                };
+                Box::new(move |entry, relative| {
+                    if search.pattern.is_match(relative) && is_wanted(entry, search.pattern.wants()) {
+                        share.paths.push(shown_path(&search.prefix, relative.as_os_str()));
+                    }
+                })
+            },
+        ),
         // A folder named by the pattern that is not there, or is a file, holds no match.
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) => {}
-        Err(error) => return Err(io_message(&search.root.to_string_lossy(), &error)),
+        Err(Errno::NOENT | Errno::NOTDIR) => {}
+        Err(error) => return Err(open::message(&search.root.to_string_lossy(), error)),
     }
     if stop.is_set() {
         return Err(CANCELLED.to_owned());

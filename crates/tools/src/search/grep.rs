@@ -3,19 +3,24 @@
 use super::hits::Hits;
 use super::pattern::{Pattern, shown_folder, shown_path};
 use super::render::LineSink;
-use super::walk;
+use super::{Root, walk};
 use crate::files::{counted, text_argument};
+use crate::open;
 use crate::path::{io_message, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput};
+use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use aish_core::policy::is_secret_path;
 use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use rustix::fd::OwnedFd;
+use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -25,6 +30,8 @@ const CONTEXT_LINES_MAX: usize = 50;
 const LINE_MEMORY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Memory of a compiled pattern.
 const PATTERN_MEMORY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes that tell what kind of file it is.
+const KIND_SAMPLE_BYTES: u64 = 8 * 1024;
 /// What ends the search of a file as binary.
 const BINARY_BYTE: u8 = 0;
 
@@ -46,16 +53,9 @@ struct Search {
     context_lines: usize,
     /// Where to look, resolved: a file or a folder.
     root: PathBuf,
-    /// What stands before a path relative to the root.
-    prefix: String,
-    kind: Kind,
+    /// The same as it was written.
+    shown: String,
     hidden: Hidden,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    File,
-    Folder,
 }
 
 impl GrepTool {
@@ -85,7 +85,19 @@ impl GrepTool {
         }
     }
 
-    fn search(&self, arguments: &Value, context: &ToolContext) -> Result<Search, String> {
+    /// Where to look, resolved.
+    fn root(arguments: &Value, context: &ToolContext) -> Result<PathBuf, String> {
+        let shown = path_argument(arguments);
+        let root = resolve(shown, context)?;
+        let metadata = root.metadata().map_err(|error| io_message(shown, &error))?;
+        if metadata.is_dir() || metadata.is_file() {
+            return Ok(root);
+        }
+        Err(format!("Not a regular file: {shown}"))
+    }
+
+    /// The search of a root that was judged, as far as the arguments say it.
+    fn search(root: PathBuf, arguments: &Value, context: &ToolContext) -> Result<Search, String> {
         let text = |name| {
             arguments
                 .get(name)
@@ -97,14 +109,6 @@ impl GrepTool {
             Some(false) | None => Case::Exact,
         };
         let matcher = compile(text_argument(arguments, "pattern")?, case)?;
-        let shown = text("path").unwrap_or(".");
-        let root = resolve(shown, context)?;
-        let metadata = root.metadata().map_err(|error| io_message(shown, &error))?;
-        let kind = match (metadata.is_dir(), metadata.is_file()) {
-            (true, _) => Kind::Folder,
-            (false, true) => Kind::File,
-            (false, false) => return Err(format!("Not a regular file: {shown}")),
-        };
         let context_lines = arguments.get("context").and_then(Value::as_u64).unwrap_or(0);
         Ok(Search {
             matcher,
@@ -113,14 +117,16 @@ impl GrepTool {
                 .unwrap_or(CONTEXT_LINES_MAX)
                 .min(CONTEXT_LINES_MAX),
             root,
-            prefix: match kind {
-                Kind::Folder => shown_folder(shown),
-                Kind::File => shown.to_owned(),
-            },
-            kind,
+            shown: path_argument(arguments).to_owned(),
             hidden: context.hidden.clone(),
         })
     }
+}
+
+/// The file or folder a call names; the current folder if none.
+fn path_argument(arguments: &Value) -> &str {
+    let named = arguments.get("path").and_then(Value::as_str);
+    named.filter(|path| !path.is_empty()).unwrap_or(".")
 }
 
 impl Default for GrepTool {
@@ -135,11 +141,13 @@ impl Tool for GrepTool {
     }
 
     fn inspect(&self, arguments: &Value, context: &ToolContext) -> Result<Action, String> {
-        let search = self.search(arguments, context)?;
+        let path = Self::root(arguments, context)?;
+        // A pattern that does not compile is told before anybody is asked.
+        Self::search(path.clone(), arguments, context)?;
         Ok(Action {
             tool: self.spec.name.clone(),
             arguments: arguments.clone(),
-            effects: vec![Effect::Read { path: search.root }],
+            effects: vec![Effect::Read { path }],
         })
     }
 
@@ -147,25 +155,30 @@ impl Tool for GrepTool {
         &'a self,
         arguments: &'a Value,
         context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
+    }
+
+    fn run_inspected<'a>(
+        &'a self,
+        action: &'a Action,
+        arguments: &'a Value,
+        context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let search = match self.search(arguments, context) {
+            let search = match touched_path(action).and_then(|root| Self::search(root, arguments, context)) {
                 Ok(search) => search,
                 Err(message) => return ToolOutput::error(message),
             };
             let bytes_max = context.output_bytes_max;
-            run_blocking(cancel, move |stop| {
-                let hits = match search.kind {
-                    Kind::File => search_file(&search, bytes_max, stop),
-                    Kind::Folder => search_folder(&search, bytes_max, stop),
-                };
-                match hits {
-                    Ok(_) if stop.is_set() => ToolOutput::error(CANCELLED),
-                    Ok(hits) => matches(hits),
-                    Err(message) => ToolOutput::error(message),
-                }
+            run_blocking(cancel, move |stop| match search_root(&search, bytes_max, stop) {
+                Ok(_) if stop.is_set() => ToolOutput::error(CANCELLED),
+                Ok(hits) => matches(hits),
+                Err(message) => ToolOutput::error(message),
             })
             .await
         })
@@ -228,18 +241,34 @@ fn empty_hits(search: &Search, bytes_max: usize) -> Hits {
     Hits::new(bytes_max, separator)
 }
 
+fn search_root(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
+    let opened = open::readable(&search.root).map_err(|error| open::message(&search.shown, error))?;
+    let stat = rustix::fs::fstat(&opened).map_err(|error| open::message(&search.shown, error))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => search_folder(search, &opened, bytes_max, stop),
+        FileType::RegularFile => search_file(search, File::from(opened), bytes_max, stop),
+        FileType::Symlink
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::Unknown => Err(format!("Not a regular file: {}", search.shown)),
+    }
+}
+
 /// A file that was named is searched whatever it is called.
-fn search_file(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
-    let shown = &search.prefix;
+fn search_file(search: &Search, mut file: File, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
+    let shown = &search.shown;
     let mut hits = empty_hits(search, bytes_max);
     let mut sink = LineSink::new(shown, &search.matcher, stop, bytes_max);
-    let searched = searcher(search).search_path(&search.matcher, &search.root, &mut sink);
+    let searched = searcher(search).search_file(&search.matcher, &file, &mut sink);
     searched.map_err(|error| io_message(shown, &error))?;
     if sink.is_binary() {
-        let size = search.root.metadata().map_or(0, |metadata| metadata.len());
-        let kind = infer::get_from_path(&search.root).ok().flatten();
-        let kind = kind.map_or("binary data", |kind| kind.mime_type());
-        return Err(format!("Not a text file: {shown} ({size} bytes, {kind})"));
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        return Err(format!(
+            "Not a text file: {shown} ({size} bytes, {})",
+            kind_of(&mut file)
+        ));
     }
     if let Some(found) = sink.into_hits() {
         hits.insert(shown.clone(), found);
@@ -247,24 +276,37 @@ fn search_file(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, S
     Ok(hits)
 }
 
-fn search_folder(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
-    std::fs::read_dir(&search.root).map_err(|error| io_message(&search.prefix, &error))?;
+/// What a file that is no text is, by its first bytes.
+fn kind_of(file: &mut File) -> &'static str {
+    let mut sample = Vec::new();
+    let read = file
+        .rewind()
+        .and_then(|()| file.take(KIND_SAMPLE_BYTES).read_to_end(&mut sample));
+    let kind = read.ok().and_then(|_| infer::get(&sample));
+    kind.map_or("binary data", |kind| kind.mime_type())
+}
+
+fn search_folder(search: &Search, opened: &OwnedFd, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
+    let root = Root::new(&search.root, opened);
+    let prefix = shown_folder(&search.shown);
     let hits = Mutex::new(empty_hits(search, bytes_max));
-    walk(&search.root, search.filter.as_ref(), &search.hidden, stop, || {
+    walk(&root, search.filter.as_ref(), &search.hidden, stop, || {
         let mut searcher = searcher(search);
-        let hits = &hits;
+        let (hits, prefix) = (&hits, &prefix);
         Box::new(move |entry, relative| {
             // What looks like it holds secrets is searched only when it is named, which policy asks about.
             let is_searched = entry.file_type().is_some_and(|kind| kind.is_file())
                 && search.filter.as_ref().is_none_or(|filter| filter.is_match(relative))
-                && !is_secret_path(entry.path());
+                && !is_secret_path(&search.root.join(relative));
             if !is_searched {
                 return;
             }
-            let shown = shown_path(&search.prefix, relative.as_os_str());
+            let shown = shown_path(prefix, relative.as_os_str());
             let mut sink = LineSink::new(&shown, &search.matcher, stop, bytes_max);
             // A file that cannot be read is passed over: it was not named.
-            let _ = searcher.search_path(&search.matcher, entry.path(), &mut sink);
+            if let Ok((file, _)) = open::regular_file_in(opened, relative, &shown) {
+                let _ = searcher.search_file(&search.matcher, &file, &mut sink);
+            }
             if let Some(found) = sink.into_hits() {
                 hits.lock().unwrap_or_else(PoisonError::into_inner).insert(shown, found);
             }
