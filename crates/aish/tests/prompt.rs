@@ -95,7 +95,7 @@ fn a_yes_in_advance() {
 fn ctrl_c_stops_a_stream() {
     let server = FakeServer::script([
         Reply::stream()
-            .says("one two")
+            .says("one two ")
             .stalls()
             .says("three")
             .finish("stop")
@@ -344,6 +344,8 @@ fn after_a_crash() {
     terminal.send_line("");
     terminal.wait_for_text("I see");
     terminal.wait_for("the prompt", |screen| screen.contents().contains("[full] fake ❯"));
+    let history = terminal.history_text();
+    assert_eq!(history.matches("[aish] in doubt:").count(), 1, "{history}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     let ran = std::fs::read_to_string(sandbox.project().join("ran")).unwrap_or_default();

@@ -58,6 +58,8 @@ pub struct Driver {
     pub(crate) unsaved: Vec<(u64, Draft)>,
     /// Calls that a cancelled turn left behind and that are still being ended.
     pub(crate) leftover: Vec<Running>,
+    /// Calls cut by a crash that the person was told of.
+    pub(crate) doubts_told: Vec<CallId>,
     pub(crate) notices: Notices,
     /// True once the person was told that another model answers than was asked for.
     pub(crate) told_of_model: AtomicBool,
@@ -87,6 +89,7 @@ impl Driver {
             seen,
             unsaved: Vec::new(),
             leftover: Vec::new(),
+            doubts_told: Vec::new(),
             notices: Notices::new(),
             told_of_model: AtomicBool::new(false),
         }
@@ -146,7 +149,7 @@ impl Driver {
     }
 
     async fn drive_on(&mut self, notices: &Notices, stop: Cancel) -> Result<Outcome, EngineError> {
-        self.report_doubt(notices);
+        self.tell_doubt(notices);
         let Some(number) = self.session.turn().map(Turn::number) else {
             return Err(EngineError::NoOpenTurn(self.session.id().clone()));
         };

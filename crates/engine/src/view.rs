@@ -53,10 +53,14 @@ impl Driver {
         }
     }
 
-    /// Tells of calls that a crash cut: they are not run again, and their effect is in doubt (SPEC 2.6).
-    pub(crate) fn report_doubt(&self, notices: &Notices) {
+    /// Tells of calls that a crash cut: they are not run again, and their effect is in doubt (SPEC 2.6). Each is told once,
+    /// whether a front asks for it before it drives or driving does.
+    pub fn tell_doubt(&mut self, notices: &Notices) {
         let Some(turn) = self.session.open_turn() else { return };
         for call in turn.calls().iter().filter(|call| call.started && call.is_open()) {
+            if self.doubts_told.contains(&call.id) {
+                continue;
+            }
             let readable = self
                 .session
                 .call_event(&call.id)
@@ -65,6 +69,7 @@ impl Driver {
                 "in doubt: {} was started and cut off before its end was known; it is not run again",
                 readable.unwrap_or_else(|| call.name.clone())
             ));
+            self.doubts_told.push(call.id.clone());
         }
     }
 

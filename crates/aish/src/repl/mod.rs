@@ -210,11 +210,8 @@ impl Repl {
         }
         if self.driver.pending().is_empty() {
             self.front.say("the last turn was cut off before its end").await;
-            for call in restore::in_doubt(self.driver.session()) {
-                self.front
-                    .say(&format!("in doubt: {call} was started; it is not run again"))
-                    .await;
-            }
+            self.driver.tell_doubt(&self.front.notices);
+            self.front.catch_up().await;
             let answer = self.ask_line("go on with it? [Y/n] ").await;
             // Nobody there is not a yes: the turn stays as it is, for somebody who can decide.
             let Some(answer) = answer else {

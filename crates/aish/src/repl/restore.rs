@@ -93,19 +93,6 @@ fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Render
     }
 }
 
-/// Calls of the open turn that were started and whose end nobody knows, readable (SPEC 2.6).
-pub fn in_doubt(session: &Session) -> Vec<String> {
-    let Some(turn) = session.open_turn() else {
-        return Vec::new();
-    };
-    let cut = turn.calls().iter().filter(|call| call.started && call.is_open());
-    cut.map(|call| match session.call_event(&call.id) {
-        Some(event) => readable_call(&event.function.name, &event.function.arguments),
-        None => call.name.clone(),
-    })
-    .collect()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
