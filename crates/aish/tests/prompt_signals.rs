@@ -21,7 +21,7 @@ fn wait_for_prompts(terminal: &Terminal, times: usize) -> String {
 #[test]
 fn signals() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
-        let server = FakeServer::script([Reply::stream().says("begun").stalls().done()]);
+        let server = FakeServer::script([Reply::stream().says("begun\n").stalls().done()]);
         let sandbox = Sandbox::with_model(&server);
         let mut terminal = sandbox.terminal(&[]).start();
         wait_for_prompts(&terminal, 1);

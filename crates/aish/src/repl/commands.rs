@@ -100,7 +100,10 @@ impl Repl {
     async fn list_sessions(&mut self) {
         match self.recent_sessions().await {
             Ok(sessions) if sessions.is_empty() => self.front.say("no session yet").await,
-            Ok(sessions) => {
+            Ok(mut sessions) => {
+                for session in &mut sessions {
+                    session.title = self.engine.redactor.redact(&session.title).into_owned();
+                }
                 let text = list(&sessions, now_ms(), self.columns());
                 self.front.print(&text).await;
             }
@@ -166,7 +169,7 @@ impl Repl {
     }
 
     async fn show(&mut self, call: Option<&str>) {
-        match show::result_text(self.driver.session(), call) {
+        match show::result_text(self.driver.session(), call, &self.engine.redactor) {
             Ok(text) => {
                 let look = self.front.renderer.look();
                 if look.form == Form::Framed && text.lines().count() > look.rows && show::page(&text).await {

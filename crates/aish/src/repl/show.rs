@@ -1,8 +1,9 @@
 //! `:show`: the whole of a result that was cut on the screen (SPEC 8.5).
 
+use crate::term::clean::Clean;
 use crate::term::render::body_of;
 use aish_core::event::ToolResult;
-use aish_core::sanitize;
+use aish_core::redact::Redactor;
 use aish_core::session::Session;
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt as _;
@@ -11,11 +12,11 @@ use tokio::process::Command;
 /// Shows a long text screen by screen. `-R` lets nothing through here: the text is escaped already.
 const PAGER: &str = "less";
 
-/// The whole result of a call, safe for a terminal; of the last call with a result when none is named.
+/// The whole result of a call, safe for a terminal and without secrets; of the last call with a result when none is named.
 ///
 /// # Errors
 /// There is none, in a sentence.
-pub fn result_text(session: &Session, call: Option<&str>) -> Result<String, String> {
+pub fn result_text(session: &Session, call: Option<&str>, redactor: &Redactor) -> Result<String, String> {
     let mut results = session.events().iter().rev().filter_map(|event| event.tool_result());
     let result: Option<&ToolResult> = match call {
         // The first result of a call is the one that counts.
@@ -24,7 +25,7 @@ pub fn result_text(session: &Session, call: Option<&str>) -> Result<String, Stri
     };
     match (result, call) {
         (Some(result), _) => {
-            let mut text = sanitize::multi_line(&body_of(&result.output, "")).into_owned();
+            let mut text = Clean::for_terminal(redactor.clone()).whole(&body_of(&result.output, ""));
             if !text.ends_with('\n') {
                 text.push('\n');
             }
@@ -62,7 +63,7 @@ mod tests {
     use aish_core::event::{Draft, ResultEnd};
     use aish_core::id::{CallId, SessionId};
 
-    /// SPEC 8.5: the whole result is to be seen; SPEC 8.8: escaped.
+    /// SPEC 8.5: the whole result is to be seen; SPEC 8.8: escaped; SPEC 10.5: without secrets.
     #[test]
     fn whole_results() {
         let id = SessionId::from_parts(0, 7);
@@ -78,16 +79,14 @@ mod tests {
         };
         let drafts = vec![
             result(1, r#"{"output":"one\ntwo","exit_code":0}"#),
-            result(2, "\x1b[2Jx\n"),
+            result(2, "\x1b[2Jx hunter2hunter2\n"),
         ];
         let events = (1..).zip(drafts).map(|(seq, draft)| draft.place(&id, seq, 0)).collect();
         let session = Session::load(id, events);
-        assert_eq!(result_text(&session, Some("call_1_1")).unwrap(), "one\ntwo\n");
-        assert_eq!(result_text(&session, None).unwrap(), "\\x1b[2Jx\n");
-        assert!(
-            result_text(&session, Some("call_9_9"))
-                .unwrap_err()
-                .contains("call_9_9")
-        );
+        let redactor = Redactor::new([("DESK_KEY".to_owned(), "hunter2hunter2".to_owned())]);
+        let text = |call| result_text(&session, call, &redactor);
+        assert_eq!(text(Some("call_1_1")).unwrap(), "one\ntwo\n");
+        assert_eq!(text(None).unwrap(), "\\x1b[2Jx [redacted:DESK_KEY]\n");
+        assert!(text(Some("call_9_9")).unwrap_err().contains("call_9_9"));
     }
 }

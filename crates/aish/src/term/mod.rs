@@ -5,10 +5,11 @@
 //! ([`screen`]). *Manners* are not: [`guard`] gives the terminal back as it was found, [`tty`] asks the person at the
 //! controlling terminal, [`approval`] is the question of SPEC 5.3 on top of it.
 //!
-//! Nothing untrusted reaches a terminal but through this module, and everything untrusted passes `aish_core::sanitize`
-//! on its way (SPEC 8.8).
+//! Nothing untrusted reaches a terminal but through this module, and everything untrusted passes [`clean`] or
+//! `aish_core::sanitize` on its way (SPEC 8.8).
 
 pub mod approval;
+pub mod clean;
 mod frame;
 pub mod guard;
 mod look;

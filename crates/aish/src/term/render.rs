@@ -6,10 +6,11 @@
 //!
 //! Time comes in as data: `now` is any clock that only grows.
 
+use super::clean::Clean;
 pub use super::frame::body_of;
 use super::frame::{self, Foot};
 use super::look::{BOLD, DIM, Form, Look};
-use super::rows::{Clean, Rows};
+use super::rows::Rows;
 use super::{Output, Stream};
 use aish_core::event::{Command, ResultEnd};
 use aish_core::id::CallId;
@@ -60,13 +61,13 @@ struct Frame {
 }
 
 impl Renderer {
-    /// For that look; `redactor` keeps secrets out of status lines (SPEC 10.5).
+    /// For that look; `redactor` keeps secrets off the screen (SPEC 10.5).
     pub fn new(look: Look, redactor: Redactor) -> Self {
         Self {
             look,
+            clean: Clean::for_terminal(redactor.clone()),
             redactor,
             region: Region::Between,
-            clean: Clean::default(),
             running: BTreeMap::new(),
             model: None,
         }
@@ -148,7 +149,7 @@ impl Renderer {
         self.finish(out);
         let mut rows = Rows::new("  ", "  ", self.look.width());
         let mut shown = String::new();
-        rows.push(&sanitize::multi_line(text), &mut shown);
+        rows.push(&self.clean.whole(text), &mut shown);
         let shown = shown.strip_prefix("  ").unwrap_or(&shown);
         out.push(Stream::Frame, &self.look.paint(BOLD, &format!("{mark} {shown}")));
         out.push(Stream::Frame, "\n");
@@ -161,6 +162,7 @@ impl Renderer {
 
     /// The user's own command is over.
     pub fn command_ended(&mut self, command: &Command, out: &mut Output) {
+        self.release(out);
         if let Region::Frame(frame) = &self.region
             && !frame.printed
         {
@@ -183,6 +185,7 @@ impl Renderer {
 
     /// Ends whatever is being written; the next line is nobody's.
     pub fn finish(&mut self, out: &mut Output) {
+        self.release(out);
         self.break_line(out);
         self.region = Region::Between;
     }
@@ -204,7 +207,7 @@ impl Renderer {
         // A long call takes a slow model a minute to write; without this it looks as if nothing happened.
         if self.look.form == Form::Framed {
             self.finish(out);
-            let line = format!("… {}", sanitize::single_line(name));
+            let line = format!("… {}", sanitize::single_line(&self.redactor.redact(name)));
             out.push(Stream::Frame, &self.look.paint(DIM, &line));
             out.push(Stream::Frame, "\n");
         }
@@ -256,7 +259,7 @@ impl Renderer {
             // The person asked for this output: cutting it would be cutting their own screen.
             None => rows,
         };
-        out.push(Stream::Frame, &frame::head(self.look, readable));
+        out.push(Stream::Frame, &frame::head(self.look, &self.redactor.redact(readable)));
         self.region = Region::Frame(Frame {
             call,
             rows,
@@ -282,7 +285,7 @@ impl Renderer {
     }
 
     fn frame_text(&mut self, text: &str, out: &mut Output) {
-        self.frame_rows(&sanitize::multi_line(text), out);
+        self.frame_rows(&self.clean.whole(text), out);
     }
 
     fn frame_rows(&mut self, text: &str, out: &mut Output) {
@@ -299,6 +302,7 @@ impl Renderer {
         if !matches!(&self.region, Region::Frame(frame) if frame.call.as_ref() == Some(call)) {
             self.open_frame(Some(call.clone()), readable, out);
         }
+        self.release(out);
         if matches!(&self.region, Region::Frame(frame) if !frame.printed) {
             self.frame_text(&frame::body_of(output, foot.summary), out);
         }
@@ -306,6 +310,7 @@ impl Renderer {
     }
 
     fn close_frame(&mut self, foot: &Foot<'_>, out: &mut Output) {
+        self.release(out);
         self.break_line(out);
         if let Region::Frame(frame) = &self.region {
             let lines = match frame.rows.hidden() {
@@ -322,17 +327,27 @@ impl Renderer {
             }
         }
         self.region = Region::Between;
-        out.push(Stream::Frame, &frame::foot(self.look, foot));
+        let summary = self.redactor.redact(foot.summary);
+        let foot = Foot {
+            summary: &summary,
+            ..*foot
+        };
+        out.push(Stream::Frame, &frame::foot(self.look, &foot));
     }
 
-    /// Whatever comes next is on a line of its own.
-    fn break_line(&mut self, out: &mut Output) {
+    /// Writes what was held back: nothing follows that could change it.
+    fn release(&mut self, out: &mut Output) {
         let held = self.clean.finish();
         match &self.region {
             Region::Between => {}
             Region::Prose(_) => self.prose_text(&held, out),
             Region::Frame(_) => self.frame_rows(&held, out),
         }
+    }
+
+    /// Whatever comes next is on a line of its own. A word that is held back stays so: a status line between its two halves
+    /// must not bring a key to light.
+    fn break_line(&mut self, out: &mut Output) {
         match &mut self.region {
             Region::Between => {}
             Region::Prose(prose) => {

@@ -289,7 +289,7 @@ fn thinking() {
     ];
     insta::assert_snapshot!(coloured(&notices), @"
     ␛[2mthinking: ␛[0m␛[2mLet me ␛[0m␛[2msee.
-    Yes␛[0m
+    ␛[0m␛[2mYes␛[0m
     Hello there
     ");
     insta::assert_snapshot!(plain(&notices), @"
@@ -300,28 +300,28 @@ fn thinking() {
 }
 
 /// SPEC 7.6: a retry says what went wrong and how long it waits. SPEC 10.4: status lines begin with `[aish]`, on a line of
-/// their own and on their own stream.
+/// their own and on their own stream. SPEC 10.5: one that comes in the middle of a word does not cut it in two.
 #[test]
 fn status_lines() {
     let notices = [
-        said("half a"),
+        said("half a wo"),
         Notice::Retrying {
             attempt: 2,
             wait_ms: 1_500,
             problem: "the server is overloaded (503)".into(),
         },
-        said(" reply"),
+        said("rd and more "),
         Notice::Status("tool-call depth limit reached".into()),
         Notice::Usage(Usage::default()),
     ];
     insta::assert_snapshot!(plain(&notices), @"
-    half a
+    half a 
     [aish] the server is overloaded (503); attempt 2 in 1.5 s
-     reply
+    word and more 
     [aish] tool-call depth limit reached
     ");
     let out = rendered(Look::PLAIN, &notices);
-    assert_eq!(out.only(Stream::Reply), "half a\n reply\n");
+    assert_eq!(out.only(Stream::Reply), "half a \nword and more \n");
     assert!(out.only(Stream::Status).lines().all(|line| line.starts_with("[aish] ")));
 }
 

@@ -1,48 +1,12 @@
 //! Text in rows: broken at a width, behind a prefix, piece by piece as it comes.
 //!
-//! Takes text that is safe already ([`Clean`] makes it so). Breaking depends on the characters alone, never on where the
+//! Takes text that is safe already ([`super::clean`] makes it so). Breaking depends on the characters alone, never on where the
 //! pieces were cut, so a stream looks the same however it arrived.
 
-use aish_core::sanitize;
 use unicode_width::UnicodeWidthChar;
 
 /// Columns from one tab stop to the next.
 const TAB_COLUMNS: usize = 8;
-
-/// Makes a stream of pieces safe for a terminal. A carriage return at the end of a piece is held back, since only the
-/// next character tells whether it begins a line break.
-#[derive(Debug, Default)]
-pub(super) struct Clean {
-    held_return: bool,
-}
-
-impl Clean {
-    /// The next piece, escaped.
-    pub(super) fn push(&mut self, piece: &str) -> String {
-        if piece.is_empty() {
-            return String::new();
-        }
-        let mut whole = String::with_capacity(piece.len() + 1);
-        if std::mem::take(&mut self.held_return) {
-            whole.push('\r');
-        }
-        whole.push_str(piece);
-        if whole.ends_with('\r') {
-            whole.pop();
-            self.held_return = true;
-        }
-        sanitize::multi_line(&whole).into_owned()
-    }
-
-    /// What was held back: the stream is over.
-    pub(super) fn finish(&mut self) -> String {
-        if std::mem::take(&mut self.held_return) {
-            sanitize::multi_line("\r").into_owned()
-        } else {
-            String::new()
-        }
-    }
-}
 
 /// Where a stream of text stands in its rows.
 #[derive(Debug)]
@@ -194,16 +158,5 @@ mod tests {
         rows.push("aaaaaaaaaa\nb\nc", &mut out);
         assert_eq!(out, "aaaa\naaaa\n");
         assert_eq!(rows.hidden(), 3);
-    }
-
-    /// SPEC 8.8: a line break cut in two is a line break, a lone carriage return is shown.
-    #[test]
-    fn cut_line_breaks() {
-        let mut clean = Clean::default();
-        let mut text = clean.push("a\r");
-        text += &clean.push("\nb\r");
-        text += &clean.push("c\r");
-        text += &clean.finish();
-        assert_eq!(text, "a\nb\\rc\\r");
     }
 }
