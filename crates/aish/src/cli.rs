@@ -117,6 +117,14 @@ impl Cli {
     }
 }
 
+impl Cli {
+    /// Whether somebody waits for the one object of `--output json`.
+    pub fn wants_json(&self) -> bool {
+        let drives_a_turn = self.prompt.is_some() || matches!(self.command, Some(Command::Resume(_)));
+        drives_a_turn && self.common.output == Output::Json
+    }
+}
+
 /// What to do instead of talking.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum Command {
@@ -278,7 +286,7 @@ fn conflict(cli: &Cli) -> Option<String> {
     match (&cli.command, given) {
         (Some(_), Some(name)) => Some(format!("{name} does not go with a command")),
         (None, _) if cli.prompt.is_none() && cli.common.output != Output::Text => {
-            Some("--output needs a --prompt".to_owned())
+            Some("--output needs a --prompt, or goes with resume".to_owned())
         }
         (Some(Command::Resume(resume)), None) => {
             let twice = resume

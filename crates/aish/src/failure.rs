@@ -4,6 +4,7 @@
 use aish_core::sanitize;
 use aish_engine::EngineError;
 use aish_store::StoreError;
+use serde_json::{Value, json};
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -46,6 +47,15 @@ impl Failure {
         }
     }
 
+    /// A signal asked to end.
+    pub fn interrupted() -> Self {
+        Self {
+            message: "interrupted".to_owned(),
+            hints: Vec::new(),
+            code: INTERRUPTED,
+        }
+    }
+
     /// Adds a line that says what to do.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -55,6 +65,19 @@ impl Failure {
     /// The exit code.
     pub fn code(&self) -> u8 {
         self.code
+    }
+
+    /// As the one object of `--output json` (SPEC 10.3), for a failure before there was a turn.
+    pub fn json(&self) -> Value {
+        let stop_reason = if self.code == INTERRUPTED { "cancelled" } else { "error" };
+        json!({
+            "session_id": null,
+            "reply": "",
+            "stop_reason": stop_reason,
+            "pending": [],
+            "usage": null,
+            "error": self.message,
+        })
     }
 
     /// What goes to standard error: lines that begin with `[aish]`.
@@ -100,9 +123,10 @@ impl From<StoreError> for Failure {
                 Self::usage(message).hint("`aish sessions list` lists them")
             }
             StoreError::Leased { .. } => Self::failed(message).hint("wait until it is done there, or end that process"),
-            StoreError::Conflict { .. } | StoreError::LeaseLost(_) | StoreError::Format(_) | StoreError::Io { .. } => {
-                Self::failed(message)
-            }
+            StoreError::Io { .. } => Self::failed(message).hint(
+                "check that the folder of the ledger can be written to and has room, or set AISH_HOME to another folder",
+            ),
+            StoreError::Conflict { .. } | StoreError::LeaseLost(_) | StoreError::Format(_) => Self::failed(message),
         }
     }
 }
@@ -121,6 +145,21 @@ pub fn model_advice(error: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// SPEC 10.4: of a ledger that cannot be opened, it is said what to do.
+    #[test]
+    fn a_ledger_out_of_reach() {
+        let error = StoreError::Io {
+            attempt: "open the ledger".to_owned(),
+            source: std::io::Error::from(std::io::ErrorKind::PermissionDenied).into(),
+        };
+        let failure = Failure::from(error);
+        assert!(
+            failure.lines().contains("set AISH_HOME to another folder"),
+            "{failure:?}"
+        );
+        assert_eq!(failure.code(), 1);
+    }
 
     /// SPEC 10.4: what went wrong, what to do; and no escape byte, wherever the text came from.
     #[test]

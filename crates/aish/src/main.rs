@@ -3,9 +3,12 @@
 //! This file decides what was asked for and with which exit code the program ends; everything else has a room of its own.
 
 mod app;
+mod asking;
 mod cli;
 mod config;
+mod directory;
 mod failure;
+mod json;
 mod models;
 mod oneshot;
 mod paths;
@@ -18,7 +21,7 @@ mod term;
 mod trust;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, ConfigCommand, Models};
+use crate::cli::{Cli, Command, ConfigCommand, Models, Output};
 use crate::failure::{DONE, FAILED, Failure, USAGE};
 use crate::models::NO_MODEL;
 use std::io::{IsTerminal as _, Write as _};
@@ -45,6 +48,9 @@ fn main() -> ExitCode {
     let code = match runtime.block_on(run(&cli)) {
         Ok(code) => code,
         Err(failure) => {
+            if cli.wants_json() {
+                oneshot::print_failure(&failure);
+            }
             let _ = std::io::stderr().write_all(failure.lines().as_bytes());
             failure.code()
         }
@@ -92,10 +98,11 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
         Some(Command::Resume(resume)) => {
             remarks(&app);
             let answers = !resume.approve.is_empty() || !resume.deny.is_empty();
-            if !answers && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+            let is_talk = !answers && cli.common.output == Output::Text;
+            if is_talk && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
                 talk::open(&app, &cli::Start::Session(resume.id.clone())).await
             } else {
-                oneshot::resume(&app, resume).await
+                oneshot::resume(&app, resume, cli.common.output).await
             }
         }
         None => {

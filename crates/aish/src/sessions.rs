@@ -3,6 +3,8 @@
 use crate::app::App;
 use crate::cli::{ExportFormat, Sessions};
 use crate::failure::{DONE, Failure};
+use crate::json;
+use crate::oneshot::eprint_line;
 use aish_core::redact::Redactor;
 use aish_core::{SessionId, sanitize};
 use aish_store::export::{jsonl_line, markdown, markdown_head};
@@ -32,6 +34,9 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
 
 async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
     let sessions = store.list(SessionFilter::default()).await?;
+    if sessions.is_empty() {
+        eprint_line("no sessions yet");
+    }
     let mut out = String::new();
     for session in sessions {
         let mark = if session.waiting { "  [waits]" } else { "" };
@@ -81,13 +86,13 @@ async fn export(
             }
             ExportFormat::Markdown => text.push_str(&markdown(&events)),
         }
-        let text = redactor.redact(&text).into_owned();
-        // JSON escapes what a terminal would act on; Markdown is the text itself.
+        let text = redactor.redact(&text);
+        // Markdown is the text itself: only a terminal, or what shows it on one, must be spared what is in it.
         let text = match (format, file) {
-            (ExportFormat::Markdown, None) if std::io::stdout().is_terminal() => {
-                sanitize::multi_line(&text).into_owned()
-            }
-            (ExportFormat::Markdown | ExportFormat::Jsonl, _) => text,
+            (ExportFormat::Jsonl, _) => json::printable(&text),
+            (ExportFormat::Markdown, None) if std::io::stdout().is_terminal() => sanitize::multi_line(&text),
+            (ExportFormat::Markdown, None) => sanitize::controls(&text),
+            (ExportFormat::Markdown, Some(_)) => text.clone(),
         };
         if let Err(error) = sink.write_all(text.as_bytes()) {
             if error.kind() == std::io::ErrorKind::BrokenPipe {

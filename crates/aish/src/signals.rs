@@ -1,11 +1,41 @@
 //! The signals that ask the program to end, where no prompt of its own handles them: Ctrl-C, `kill`, a terminal that goes away.
 //! All of them end a turn the same way, so that no command outlives the program and the session can go on.
 
+use crate::failure::Failure;
+use aish_tools::Cancel;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use std::future::Future;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Turns true at the first signal that asks to end.
+pub fn end_asked() -> Cancel {
+    let (ask, asked) = watch::channel(false);
+    tokio::spawn(async move {
+        asked_to_end().await;
+        let _ = ask.send(true);
+        // The channel stays open: one that is closed looks like nobody who could cancel.
+        std::future::pending::<()>().await;
+    });
+    asked
+}
+
+/// What `work` comes to, unless somebody asks to end first. For work before there is a turn that could be cancelled.
+///
+/// # Errors
+/// Somebody asked to end.
+pub async fn unless_ended<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Result<T, Failure> {
+    let mut cancel = cancel.clone();
+    tokio::select! {
+        biased;
+        // Where nobody is left who could ask, only the work counts.
+        Ok(_) = cancel.wait_for(|asked| *asked) => Err(Failure::interrupted()),
+        done = work => Ok(done),
+    }
+}
 
 /// Waits for the first signal that asks to end. One that was ignored when the program started (`nohup`) stays ignored.
-pub async fn asked_to_end() {
+async fn asked_to_end() {
     let ignored = ignored_mask();
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let mut first: FuturesUnordered<_> = kinds

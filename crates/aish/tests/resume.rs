@@ -159,6 +159,37 @@ fn approve() {
     }
 }
 
+/// SPEC 10.3: `resume` writes what was asked for, when it drives and when the same answer was given before.
+#[test]
+fn answers_in_json() {
+    let waiting = Waiting::for_commands(2);
+    let yes = |n: usize| {
+        [
+            "--approve".to_owned(),
+            waiting.call(n).to_owned(),
+            "--output".to_owned(),
+        ]
+    };
+    let run = |n: usize, output: &str| {
+        let yes = yes(n);
+        waiting.resume(&[&yes[0], &yes[1], &yes[2], output])
+    };
+    let object = run(0, "json").exits(3).json();
+    assert_eq!(
+        (&object["stop_reason"], object["pending"].as_array().unwrap().len()),
+        (&json!("pending"), 1)
+    );
+    waiting.server.push(Reply::text("both ran"));
+    let lines = run(1, "jsonl").success().json_lines();
+    assert_eq!(lines.last().unwrap()["kind"], "turn_ended");
+    let object = run(1, "json").success().json();
+    assert_eq!(
+        (&object["stop_reason"], &object["reply"]),
+        (&json!("end"), &json!("both ran"))
+    );
+    assert_eq!(waiting.ran(), "1\n2\n");
+}
+
 /// SPEC 3.3: a digest that is another, or too short to mean anything, is refused and nothing runs.
 #[test]
 fn wrong_digest() {

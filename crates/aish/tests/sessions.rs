@@ -49,7 +49,11 @@ fn assert_says(output: &Output, code: i32, what: &str) {
 fn list() {
     let server = server();
     let sandbox = Sandbox::with_model(&server);
-    assert_eq!(sandbox.run(&["sessions", "list"]).success().stdout, "");
+    let none = sandbox.run(&["sessions", "list"]).success();
+    assert_eq!(
+        (none.stdout.as_str(), none.stderr.as_str()),
+        ("", "[aish] no sessions yet\n")
+    );
     sandbox.run(&["-p", "the first question"]).success();
     let first = only_session(&sandbox);
     sandbox.run(&["-p", "the \u{1b}[31msecond question"]).success();

@@ -1,13 +1,17 @@
 //! Turns at the prompt: drive, ask where a person must say yes, drive on (SPEC 3, 5).
 
-use super::{Repl, ReplError};
+use super::front::Front;
+use super::{Repl, ReplError, SaveRule};
+use crate::asking::{self, Asker};
+use crate::directory::{self, Gone};
+use crate::paths::Environment;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
 use crate::term::tty::{Line, Person as _, Tty};
-use aish_core::event::{Answer, AnswerScope, AnsweredBy};
-use aish_core::policy::Rule;
 use aish_core::turn::StopReason;
-use aish_engine::{AnswerRequest, EngineError, Finished, Outcome, Pending};
+use aish_engine::{EngineError, Finished, Outcome, Pending};
+use std::io;
+use std::path::PathBuf;
 
 /// What a turn that was stopped says of itself.
 const INTERRUPTED: &str = "interrupted by the user";
@@ -43,8 +47,40 @@ impl Repl {
         }
     }
 
-    /// The open turn, through to its end.
+    /// The open turn, through to its end, in the directory it began in.
     pub(super) async fn drive_on(&mut self) -> Result<TurnEnd, ReplError> {
+        let elsewhere = match directory::enter(&self.engine, self.driver.session()) {
+            Ok(elsewhere) => elsewhere,
+            Err(gone) => return self.directory_gone(&gone).await,
+        };
+        if let Some(elsewhere) = &elsewhere {
+            self.front.say(&elsewhere.line()).await;
+        }
+        let end = self.drive_to_end().await;
+        if let Some(elsewhere) = elsewhere {
+            elsewhere.leave(&self.engine);
+        }
+        let end = end?;
+        if end == TurnEnd::Over(StopReason::Limit) && self.wants_to_go_on().await {
+            return Box::pin(self.say_to_model(GO_ON)).await;
+        }
+        Ok(end)
+    }
+
+    /// Nothing can be said in a session whose turn is open: one that cannot go on must at least be ended.
+    async fn directory_gone(&mut self, gone: &Gone) -> Result<TurnEnd, ReplError> {
+        self.front.say(&gone.to_string()).await;
+        let answer = self.ask_line("end the turn instead? [y/N] ").await;
+        if !answer.is_some_and(|line| line.starts_with(['y', 'Y'])) {
+            return Ok(TurnEnd::Waiting);
+        }
+        match self.driver.cancel(INTERRUPTED).await {
+            Ok(finished) => Ok(TurnEnd::Over(finished.reason)),
+            Err(error) => self.failed(&error).await,
+        }
+    }
+
+    async fn drive_to_end(&mut self) -> Result<TurnEnd, ReplError> {
         let mut finished = loop {
             let driver = &mut self.driver;
             let outcome = self
@@ -69,101 +105,31 @@ impl Repl {
             }
         };
         self.front.draw(|renderer, out| renderer.turn_over(out)).await;
-        let reason = finished.reason;
         self.report(&mut finished).await;
-        if reason == StopReason::Limit && self.wants_to_go_on().await {
-            return Box::pin(self.say_to_model(GO_ON)).await;
-        }
-        Ok(TurnEnd::Over(reason))
+        Ok(TurnEnd::Over(finished.reason))
     }
 
-    /// Asks about each call in order; the answers are in the ledger one by one (SPEC 3.4).
+    /// Asks about each call, until all have their answers or the turn was cancelled instead.
     async fn ask_all(&mut self, pending: &[Pending]) -> Result<Asked, EngineError> {
         let Some(tty) = Tty::open() else {
             return Ok(Asked::Nobody);
         };
-        for (n, call) in pending.iter().enumerate() {
-            // An answer for the session may have covered this one, and another process may have answered it.
-            if !self.driver.pending().iter().any(|open| open.call_id == call.call_id) {
-                continue;
-            }
-            let place = (n + 1, pending.len());
-            match self.ask_one(&tty, call, place).await? {
-                Asked::Answered => {}
-                other @ (Asked::Cancelled(_) | Asked::Nobody | Asked::Leaving) => return Ok(other),
-            }
-        }
-        Ok(Asked::Answered)
-    }
-
-    /// Asks about one call, until there is an answer in the ledger or the turn was cancelled instead.
-    async fn ask_one(&mut self, tty: &Tty, call: &Pending, place: (usize, usize)) -> Result<Asked, EngineError> {
-        let action = self.driver.action(&call.call_id);
-        let question = Question {
-            pending: call,
-            action: action.as_ref(),
-            place,
+        let mut asker = AtPrompt {
+            front: &mut self.front,
+            environment: &self.options.environment,
+            save_rule: &mut self.options.save_rule,
         };
-        loop {
-            let look = Look::detect(&self.options.environment, tty.file());
-            self.front.draw(|renderer, out| renderer.finish(out)).await;
-            let decided = self
-                .front
-                .watch(|_, cancel| {
-                    let question = &question;
-                    async move { approval::decide(tty, question, look, &cancel).await }
-                })
-                .await;
-            let (answer, scope, reason) = match decided {
-                Ok(Decision::Once) => (Answer::Approve, AnswerScope::Once, None),
-                Ok(Decision::Session) => (Answer::Approve, AnswerScope::Session, None),
-                Ok(Decision::Save { rule }) => {
-                    if !self.save(&rule).await {
-                        continue;
-                    }
-                    (Answer::Approve, AnswerScope::Saved, None)
-                }
-                Ok(Decision::No { reason }) => (Answer::Deny, AnswerScope::Once, reason),
-                Ok(Decision::Cancelled) if self.front.leave_status().is_some() => return Ok(Asked::Leaving),
-                Ok(Decision::Cancelled) => return self.driver.cancel(INTERRUPTED).await.map(Asked::Cancelled),
-                // A terminal that fails in the middle of a question has not said yes.
-                Err(error) => {
-                    self.front
-                        .say(&format!("the terminal could not be asked: {error}"))
-                        .await;
-                    return self.driver.cancel(INTERRUPTED).await.map(Asked::Cancelled);
-                }
-            };
-            let request = AnswerRequest {
-                call_id: call.call_id.clone(),
-                digest: Some(call.digest.as_str().to_owned()),
-                answer,
-                scope,
-                by: AnsweredBy::Terminal,
-                reason,
-            };
-            self.driver.answer(request).await?;
-            return Ok(Asked::Answered);
-        }
-    }
-
-    /// Saves a rule, in the file and for this process. False when it could not be saved: the person was told.
-    async fn save(&mut self, rule: &str) -> bool {
-        match (self.options.save_rule)(rule) {
-            Ok(path) => {
-                if let Ok(parsed) = Rule::parse(rule) {
-                    self.engine.update(|settings| settings.policy.allow.push(parsed));
-                }
+        match asking::ask_all(&mut asker, &mut self.driver, &tty, pending).await? {
+            asking::Asked::Answered => return Ok(Asked::Answered),
+            asking::Asked::Cancelled if self.front.leave_status().is_some() => return Ok(Asked::Leaving),
+            asking::Asked::Cancelled => {}
+            asking::Asked::Unreachable(error) => {
                 self.front
-                    .say(&format!("saved in {}: allow {rule}", path.display()))
+                    .say(&format!("the terminal could not be asked: {error}"))
                     .await;
-                true
-            }
-            Err(problem) => {
-                self.front.say(&format!("the rule was not saved: {problem}")).await;
-                false
             }
         }
+        self.driver.cancel(INTERRUPTED).await.map(Asked::Cancelled)
     }
 
     /// A line from the person at the terminal, for a question of ours; `None` where there is nobody, or no answer.
@@ -235,5 +201,30 @@ impl Repl {
         self.front.draw(|renderer, out| renderer.turn_over(out)).await;
         self.front.say(&error.to_string()).await;
         Ok(TurnEnd::Failed)
+    }
+}
+
+/// The prompt's terminal, to ask at; Ctrl-C reaches the turn meanwhile.
+struct AtPrompt<'a> {
+    front: &'a mut Front,
+    environment: &'a Environment,
+    save_rule: &'a mut SaveRule,
+}
+
+impl Asker for AtPrompt<'_> {
+    async fn decide(&mut self, tty: &Tty, question: &Question<'_>) -> io::Result<Decision> {
+        let look = Look::detect(self.environment, tty.file());
+        self.front.draw(|renderer, out| renderer.finish(out)).await;
+        self.front
+            .watch(|_, cancel| async move { approval::decide(tty, question, look, &cancel).await })
+            .await
+    }
+
+    async fn say(&mut self, text: &str) {
+        self.front.say(text).await;
+    }
+
+    fn save(&mut self, rule: &str) -> Result<PathBuf, String> {
+        (self.save_rule)(rule)
     }
 }

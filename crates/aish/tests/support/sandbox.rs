@@ -10,7 +10,7 @@
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -155,6 +155,15 @@ model = "fake"
     /// meanwhile.
     pub fn start(&self, arguments: &[&str]) -> Running {
         start(self.command(arguments), None)
+    }
+
+    /// Starts the program with a pipe as its input that stays open until what is given back is dropped.
+    pub fn start_with_open_input(&self, arguments: &[&str]) -> (Running, ChildStdin) {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped());
+        let mut running = start_as_is(command);
+        let input = running.child.stdin.take().expect("a pipe");
+        (running, input)
     }
 
     /// The program on a terminal.
@@ -311,14 +320,20 @@ pub fn run_bounded(command: Command, input: Option<Vec<u8>>) -> Output {
 
 fn start(mut command: Command, input: Option<Vec<u8>>) -> Running {
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut running = start_as_is(command);
+    if let (Some(bytes), Some(mut pipe)) = (input, running.child.stdin.take()) {
+        // On a thread: a program that writes before it has read all would else wait for us, and we for it.
+        std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+    }
+    running
+}
+
+/// Starts a command with its input as it is set.
+fn start_as_is(mut command: Command) -> Running {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command
         .spawn()
         .unwrap_or_else(|error| panic!("run {command:?}: {error}"));
-    if let (Some(bytes), Some(mut pipe)) = (input, child.stdin.take()) {
-        // On a thread: a program that writes before it has read all would else wait for us, and we for it.
-        std::thread::spawn(move || drop(pipe.write_all(&bytes)));
-    }
     let stdout = collect(child.stdout.take().expect("a pipe"));
     let stderr = collect(child.stderr.take().expect("a pipe"));
     Running { child, stdout, stderr }

@@ -1,0 +1,159 @@
+//! Asking a person about the calls of a reply (SPEC 3.4, 5.3): the one way through it, for every front that has a terminal.
+//!
+//! Each answer is in the ledger before the next question is shown. An answer that reaches beyond its call is held against the
+//! calls still open at once: what it covers is answered by the rule it made, not by the person a second time.
+
+use crate::term::approval::{Decision, Question};
+use crate::term::tty::Tty;
+use aish_core::event::{Answer, AnswerScope, AnsweredBy};
+use aish_core::id::CallId;
+use aish_core::policy::{Rule, Verdict};
+use aish_engine::{AnswerRequest, Driver, EngineError, Pending};
+use std::io;
+use std::path::PathBuf;
+
+/// What a front does for the asking.
+pub trait Asker {
+    /// Puts one question to the person.
+    ///
+    /// # Errors
+    /// The terminal failed.
+    async fn decide(&mut self, tty: &Tty, question: &Question<'_>) -> io::Result<Decision>;
+    /// Tells the person one line.
+    async fn say(&mut self, text: &str);
+    /// Saves an allow rule; says in which file, or why not.
+    ///
+    /// # Errors
+    /// One line.
+    fn save(&mut self, rule: &str) -> Result<PathBuf, String>;
+}
+
+/// What asking came to.
+#[derive(Debug)]
+pub enum Asked {
+    /// Every call has its answer.
+    Answered,
+    /// The person stopped the turn instead.
+    Cancelled,
+    /// The terminal failed in the middle of it: nobody has said yes.
+    Unreachable(io::Error),
+}
+
+/// Asks about each of these calls in order.
+///
+/// # Errors
+/// An answer could not be recorded.
+pub async fn ask_all(
+    asker: &mut impl Asker,
+    driver: &mut Driver,
+    tty: &Tty,
+    pending: &[Pending],
+) -> Result<Asked, EngineError> {
+    for (n, call) in pending.iter().enumerate() {
+        // An answer to an earlier one may have covered it, and another process may have answered it.
+        if !is_open(driver, &call.call_id) {
+            continue;
+        }
+        let action = driver.action(&call.call_id);
+        let question = Question {
+            pending: call,
+            action: action.as_ref(),
+            place: (n + 1, pending.len()),
+        };
+        let request = loop {
+            match asker.decide(tty, &question).await {
+                Ok(Decision::Once) => break approval(call, AnswerScope::Once),
+                Ok(Decision::Session) => break approval(call, AnswerScope::Session),
+                Ok(Decision::Save { rule }) => {
+                    if save(asker, driver, &rule).await {
+                        break approval(call, AnswerScope::Saved);
+                    }
+                }
+                Ok(Decision::No { reason }) => {
+                    break AnswerRequest {
+                        answer: Answer::Deny,
+                        reason,
+                        ..approval(call, AnswerScope::Once)
+                    };
+                }
+                Ok(Decision::Cancelled) => return Ok(Asked::Cancelled),
+                Err(error) => return Ok(Asked::Unreachable(error)),
+            }
+        };
+        let reaches_further = request.scope != AnswerScope::Once;
+        driver.answer(request).await?;
+        if reaches_further {
+            let rest = pending.get(n + 1..).unwrap_or_default();
+            answer_covered(asker, driver, rest).await?;
+        }
+    }
+    Ok(Asked::Answered)
+}
+
+/// Saves a rule, in the file and for this process. False when it could not be saved: then the person is asked again, since
+/// what they said yes to is not what would happen.
+async fn save(asker: &mut impl Asker, driver: &Driver, rule: &str) -> bool {
+    match asker.save(rule) {
+        Ok(path) => {
+            if let Ok(parsed) = Rule::parse(rule) {
+                driver.engine().update(|settings| settings.policy.allow.push(parsed));
+            }
+            asker.say(&format!("saved in {}: allow {rule}", path.display())).await;
+            true
+        }
+        Err(problem) => {
+            asker.say(&format!("the rule was not saved: {problem}")).await;
+            false
+        }
+    }
+}
+
+/// Judges calls anew, with what was granted meanwhile, and answers those that would no longer be asked about.
+async fn answer_covered(asker: &mut impl Asker, driver: &mut Driver, rest: &[Pending]) -> Result<(), EngineError> {
+    for call in rest
+        .iter()
+        .filter(|call| is_open(driver, &call.call_id))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
+        let Some(rule) = covering_rule(driver, &call) else {
+            continue;
+        };
+        asker.say(&format!("{}: {rule}", call.readable)).await;
+        let request = AnswerRequest {
+            by: AnsweredBy::Rule,
+            reason: Some(rule),
+            ..approval(&call, AnswerScope::Once)
+        };
+        driver.answer(request).await?;
+    }
+    Ok(())
+}
+
+/// The rule that allows this call now; `None` while it still has to be asked about, or would do something else than it did.
+fn covering_rule(driver: &Driver, call: &Pending) -> Option<String> {
+    let action = driver
+        .action(&call.call_id)
+        .filter(|action| action.digest() == call.digest)?;
+    let turn = driver.session().turn()?;
+    let source = turn.call(&call.call_id)?.source();
+    let policy = driver.engine().settings().policy;
+    let judged = policy.judge(&action, source, turn.settings().mode, driver.session().grants());
+    (judged.verdict == Verdict::Allow).then_some(judged.rule)
+}
+
+fn is_open(driver: &Driver, call: &CallId) -> bool {
+    driver.pending().iter().any(|open| open.call_id == *call)
+}
+
+/// A yes to what was shown.
+fn approval(call: &Pending, scope: AnswerScope) -> AnswerRequest {
+    AnswerRequest {
+        call_id: call.call_id.clone(),
+        digest: Some(call.digest.as_str().to_owned()),
+        answer: Answer::Approve,
+        scope,
+        by: AnsweredBy::Terminal,
+        reason: None,
+    }
+}

@@ -1,0 +1,265 @@
+//! What is in front of the engine in a one-shot run: two streams, and perhaps a terminal to ask at.
+
+use super::eprint_line;
+use super::written::Written;
+use crate::app::App;
+use crate::asking::{Asked, Asker, ask_all};
+use crate::cli::Output;
+use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, model_advice};
+use crate::term::Look;
+use crate::term::approval::{self, Decision, Question};
+use crate::term::tty::Tty;
+use aish_core::event::Body;
+use aish_core::redact::Redactor;
+use aish_core::turn::StopReason;
+use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending};
+use aish_tools::Cancel;
+use serde_json::{Value, json};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// The least time between two writes of a reply: a fast stream is written in batches, and no eye sees the difference.
+const WRITE_PAUSE_MS: u64 = 4;
+
+/// Tells what happens, and asks where it can.
+pub(super) struct Front<'a> {
+    app: &'a App,
+    output: Output,
+    redactor: Redactor,
+    pub(super) notices: Notices,
+    cancel: Cancel,
+}
+
+impl<'a> Front<'a> {
+    /// For this output; `cancel` turning true ends the turn.
+    pub(super) fn new(app: &'a App, output: Output, cancel: Cancel) -> Self {
+        let notices = if output == Output::Jsonl {
+            Notices::with_events()
+        } else {
+            Notices::new()
+        };
+        Self {
+            app,
+            output,
+            redactor: app.redactor(),
+            notices,
+            cancel,
+        }
+    }
+
+    /// Tells the person one line.
+    pub(super) fn say(&self, text: &str) {
+        eprint_line(&self.redactor.redact(text));
+    }
+
+    /// Tells what an answer of the command line did, if it was nothing.
+    pub(super) fn answered(&self, answered: Answered, call: &str) {
+        if answered == Answered::Already {
+            self.say(&format!("{call} was answered so before"));
+        }
+    }
+
+    /// Drives to the end, asking where it can.
+    pub(super) async fn finish(&self, driver: &mut Driver) -> Result<u8, Failure> {
+        loop {
+            let pending = match self.drive(driver).await? {
+                Outcome::Done(finished) => {
+                    let code = self.report(driver, &finished);
+                    driver.settle().await;
+                    return Ok(code);
+                }
+                Outcome::Asking(pending) => pending,
+                Outcome::AwaitingClient(pending) => return Ok(self.leave_waiting(driver, &pending)),
+            };
+            let Some(tty) = Tty::open() else {
+                return Ok(self.leave_waiting(driver, &pending));
+            };
+            let mut asker = AtTerminal {
+                front: self,
+                look: Look::detect(&self.app.environment, tty.file()),
+            };
+            match ask_all(&mut asker, driver, &tty, &pending).await? {
+                // Driving on ends a turn that was cancelled.
+                Asked::Answered | Asked::Cancelled => {}
+                Asked::Unreachable(error) => {
+                    return Err(Failure::failed(format!("cannot ask at the terminal: {error}")));
+                }
+            }
+        }
+    }
+
+    /// Drives until the turn is over or waits, writing what comes as it comes.
+    pub(super) async fn drive(&self, driver: &mut Driver) -> Result<Outcome, Failure> {
+        let mut written = Written::new(&self.redactor);
+        let driven = {
+            let drive = driver.drive(&self.notices, self.cancel.clone());
+            tokio::pin!(drive);
+            let mut next_write = Instant::now();
+            loop {
+                let due = async {
+                    self.notices.changed().await;
+                    sleep_until(next_write).await;
+                };
+                tokio::select! {
+                    biased;
+                    driven = &mut drive => break driven,
+                    () = due => {
+                        self.write(&mut written);
+                        next_write = Instant::now() + Duration::from_millis(WRITE_PAUSE_MS);
+                    }
+                }
+            }
+        };
+        self.write(&mut written);
+        written.end_line();
+        Ok(driven?)
+    }
+
+    fn write(&self, written: &mut Written) {
+        for notice in self.notices.drain() {
+            match notice {
+                Notice::Text(text) if self.output == Output::Text => written.text(&text),
+                Notice::ReplyEnded if self.output == Output::Text => written.end_line(),
+                Notice::Recorded(event) if self.output == Output::Jsonl => {
+                    written.json(&event.to_json().to_string());
+                }
+                Notice::Status(text) => self.say(&text),
+                Notice::Retrying {
+                    attempt,
+                    wait_ms,
+                    problem,
+                } => {
+                    let seconds = wait_ms.div_ceil(1000);
+                    self.say(&format!("{problem}; asking again in {seconds} s (attempt {attempt})"));
+                }
+                Notice::CallEnded { readable, summary, .. } => self.say(&format!("{readable}: {summary}")),
+                Notice::Text(_)
+                | Notice::ReplyEnded
+                | Notice::Recorded(_)
+                | Notice::Asking { .. }
+                | Notice::Thinking(_)
+                | Notice::CallBegun { .. }
+                | Notice::CallStarted { .. }
+                | Notice::ToolOutput { .. }
+                | Notice::CommandOutput(_)
+                | Notice::Usage(_) => {}
+            }
+        }
+        written.flush();
+    }
+
+    fn report(&self, driver: &Driver, finished: &Finished) -> u8 {
+        self.print_finished(driver, finished);
+        match finished.reason {
+            StopReason::End | StopReason::Limit | StopReason::Declined => DONE,
+            StopReason::Truncated => {
+                self.say("the reply was cut off");
+                FAILED
+            }
+            StopReason::ModelFailed => {
+                let problem = finished.problem.as_deref().unwrap_or("the model gave no answer");
+                self.say(&format!("no reply: {problem}; {}", model_advice(last_failure(driver))));
+                FAILED
+            }
+            StopReason::Cancelled => {
+                self.say("interrupted");
+                INTERRUPTED
+            }
+        }
+    }
+
+    /// The one object of `--output json`; nothing for other outputs.
+    pub(super) fn print_finished(&self, driver: &Driver, finished: &Finished) {
+        if self.output == Output::Json {
+            let usage = json!({
+                "input_tokens": finished.usage.input_tokens,
+                "output_tokens": finished.usage.output_tokens,
+                "cached_tokens": finished.usage.cached_tokens,
+            });
+            self.print_json(driver, &finished.reply, finished.reason.word(), &[], &usage);
+        }
+    }
+
+    /// The turn stays in the ledger; whoever comes next answers and drives on.
+    fn leave_waiting(&self, driver: &Driver, pending: &[Pending]) -> u8 {
+        if self.output == Output::Json {
+            self.print_json(driver, "", "pending", pending, &Value::Null);
+        }
+        let id = driver.session().id();
+        for call in pending {
+            self.say(&format!(
+                "approval needed: {} ({}, digest {})",
+                call.readable,
+                call.call_id,
+                call.digest.short()
+            ));
+        }
+        self.say(&format!("answer at a terminal: aish resume {id}"));
+        if let Some(call) = pending.first() {
+            let (call_id, digest) = (&call.call_id, call.digest.short());
+            self.say(&format!(
+                "or from a script: aish resume {id} --approve {call_id}:{digest}, or --deny {call_id}"
+            ));
+        }
+        APPROVAL_NEEDED
+    }
+
+    fn print_json(&self, driver: &Driver, reply: &str, stop_reason: &str, pending: &[Pending], usage: &Value) {
+        let pending: Vec<Value> = pending
+            .iter()
+            .map(|call| {
+                let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
+                json!({
+                    "call_id": call.call_id.as_str(),
+                    "tool": call.tool,
+                    "arguments": arguments,
+                    "digest": call.digest.as_str(),
+                })
+            })
+            .collect();
+        let object = json!({
+            "session_id": driver.session().id().as_str(),
+            "reply": reply,
+            "stop_reason": stop_reason,
+            "pending": pending,
+            "usage": usage,
+        });
+        let mut written = Written::new(&self.redactor);
+        written.json(&object.to_string());
+        written.flush();
+    }
+}
+
+/// The controlling terminal, to ask at.
+struct AtTerminal<'a> {
+    front: &'a Front<'a>,
+    look: Look,
+}
+
+impl Asker for AtTerminal<'_> {
+    async fn decide(&mut self, tty: &Tty, question: &Question<'_>) -> io::Result<Decision> {
+        approval::decide(tty, question, self.look, &self.front.cancel).await
+    }
+
+    async fn say(&mut self, text: &str) {
+        self.front.say(text);
+    }
+
+    fn save(&mut self, rule: &str) -> Result<PathBuf, String> {
+        self.front.app.save_rule(rule)
+    }
+}
+
+/// The word that the last failure of the model has in the ledger.
+fn last_failure(driver: &Driver) -> &str {
+    let mut failures = driver.session().events().iter().rev().filter_map(|event| {
+        if let Body::ModelFailed(failed) = &event.body {
+            Some(failed.error.as_str())
+        } else {
+            None
+        }
+    });
+    failures.next().unwrap_or_default()
+}
