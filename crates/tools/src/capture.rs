@@ -27,6 +27,7 @@ impl Capture {
     }
 
     /// A whole text at once.
+    #[cfg(test)]
     pub(crate) fn of(text: &str, bytes_max: usize) -> Self {
         let mut capture = Self::new(bytes_max);
         capture.push(text);

@@ -5,6 +5,7 @@
 //! resolved path and follows no link.
 
 mod atomic;
+mod diff;
 mod edit;
 mod read;
 pub(crate) mod text;

@@ -4,9 +4,9 @@
 //! file of `\r\n` lines that means `\r\n`.
 
 use super::atomic;
+use super::diff::Replacement;
 use super::text::{Encoding, SAMPLE_BYTES};
 use super::{counted, refuse_redacted, text_argument};
-use crate::capture::Capture;
 use crate::open::regular_file;
 use crate::path::{io_message, require_regular, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
@@ -16,17 +16,16 @@ use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
-use similar::TextDiff;
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
 
-/// The largest file that is edited; it is held in memory whole.
-const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Unchanged lines shown around a change.
-const DIFF_CONTEXT_LINES: usize = 3;
-/// When the search for the smallest difference gives way to any difference.
-const DIFF_TIME_MS: u64 = 300;
+/// The largest file that is edited, and the largest an edit may make: a few of it are held in memory.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The longest text such a file may be; other encodings can take fewer bytes than the text does here.
+const TEXT_BYTES_MAX: u64 = FILE_BYTES_MAX / 2 * 3;
+
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// Edits a file.
 pub struct FileEditTool {
@@ -163,56 +162,114 @@ impl Tool for FileEditTool {
 
 fn edit_file(path: &Path, edit: &Edit, bytes_max: usize, stop: &Stop) -> Result<ToolOutput, String> {
     let shown = &edit.shown;
-    let (mut file, size) = regular_file(path, shown)?;
-    if size > FILE_BYTES_MAX {
-        return Err(format!(
-            "File too large to edit: {shown} ({size} bytes, at most {FILE_BYTES_MAX})"
-        ));
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)
-        .map_err(|error| io_message(shown, &error))?;
-    let not_text = |what: &str| format!("Not a text file: {shown} ({} bytes, {what})", bytes.len());
+    let bytes = read_whole(path, shown)?;
+    let size = bytes.len();
+    let not_text = |what: &str| format!("Not a text file: {shown} ({size} bytes, {what})");
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(&bytes);
     let encoding = Encoding::detect(sample).map_err(|what| not_text(what.0))?;
     // Text that cannot be decoded and encoded back to the same bytes would be changed beyond the edit.
-    let before = encoding
-        .decode(&bytes)
-        .filter(|text| encoding.encode(text).as_deref() == Some(&bytes))
-        .ok_or_else(|| not_text("mixed encodings"))?;
-    let (after, replacements) = apply(&before, edit)?;
+    let before = encoding.decode(bytes).ok_or_else(|| not_text("mixed encodings"))?;
+    let place = find(&before, edit)?;
+    require_size(&place, encoding, size, before.len(), shown)?;
+    let after = before.replace(&place.old, &place.new);
+    let diff = Replacement {
+        before: &before,
+        after: &after,
+        old: &place.old,
+        new: &place.new,
+    }
+    .diff(shown, bytes_max);
+    drop(before);
     let encoded = encoding
         .encode(&after)
         .ok_or_else(|| format!("Parameter new has characters that the encoding of {shown} (Windows-1252) lacks"))?;
-    let diff = unified_diff(&before, &after, shown);
     if stop.is_set() {
         return Err(CANCELLED.to_owned());
     }
     atomic::write(path, shown, &encoded)?;
     let output = serde_json::to_string(&Edited {
-        output: Capture::of(&diff, bytes_max).finish(),
-        replacements,
+        output: diff,
+        replacements: place.count,
     });
     Ok(ToolOutput {
         output: output.unwrap_or_default(),
-        summary: format!("{} in {shown}", counted(replacements as u64, "replacement")),
+        summary: format!("{} in {shown}", counted(place.count as u64, "replacement")),
         success: true,
     })
 }
 
-/// The text after the edit, and how many places changed.
-fn apply(before: &str, edit: &Edit) -> Result<(String, usize), String> {
+/// The bytes of a file, which is never longer than may be edited whatever size it claims.
+fn read_whole(path: &Path, shown: &str) -> Result<Vec<u8>, String> {
+    let (mut file, size) = regular_file(path, shown)?;
+    let too_large = |size: u64| {
+        let size = if size > FILE_BYTES_MAX {
+            format!("{size} bytes, ")
+        } else {
+            String::new()
+        };
+        format!("File too large to edit: {shown} ({size}at most {FILE_BYTES_MAX})")
+    };
+    if size > FILE_BYTES_MAX {
+        return Err(too_large(size));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    // In even pieces: some files of the kernel's can be read in no other way.
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let read = file.read(&mut piece).map_err(|error| io_message(shown, &error))?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        if (bytes.len() + read) as u64 > FILE_BYTES_MAX {
+            return Err(too_large(0));
+        }
+        bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
+    }
+}
+
+/// What is replaced by what, with the line ends of the file, and in how many places.
+struct Place {
+    old: String,
+    new: String,
+    count: usize,
+}
+
+/// Finds the text that is to be replaced.
+fn find(before: &str, edit: &Edit) -> Result<Place, String> {
     let (old, new) = with_line_ends(before, &edit.old, &edit.new);
     let count = before.matches(old.as_str()).count();
     match (count, edit.scope) {
         (0, Scope::Once | Scope::All) => Err(not_found(before, edit)),
-        (1, Scope::Once) => Ok((before.replacen(old.as_str(), &new, 1), 1)),
-        (_, Scope::All) => Ok((before.replace(old.as_str(), &new), count)),
+        (1, Scope::Once) | (_, Scope::All) => Ok(Place { old, new, count }),
         (_, Scope::Once) => Err(format!(
             "Text occurs {count} times in {}: add lines around it to old to make it unique, or set all",
             edit.shown
         )),
     }
+}
+
+/// Refuses an edit whose result would be longer than may be edited, before any of it is made: few bytes put in the place
+/// of one, a million times, are more than there is memory.
+fn require_size(place: &Place, encoding: Encoding, size: usize, text_len: usize, shown: &str) -> Result<(), String> {
+    let after = |len: usize, old: usize, new: usize| {
+        let removed = len.checked_sub(old.checked_mul(place.count)?)?;
+        removed.checked_add(new.checked_mul(place.count)?)
+    };
+    let (old, new) = (encoding.encoded_len(&place.old), encoding.encoded_len(&place.new));
+    let bytes = after(size, old, new);
+    let text = after(text_len, place.old.len(), place.new.len());
+    let is_within = |len: Option<usize>, max: u64| len.is_some_and(|len| len as u64 <= max);
+    if is_within(bytes, FILE_BYTES_MAX) && is_within(text, TEXT_BYTES_MAX) {
+        return Ok(());
+    }
+    let bytes = bytes.or(text).map_or_else(
+        || "more than can be counted".to_owned(),
+        |bytes| format!("{bytes} bytes"),
+    );
+    Err(format!(
+        "The edit would make {shown} too large ({} make it {bytes}, at most {FILE_BYTES_MAX})",
+        counted(place.count as u64, "replacement")
+    ))
 }
 
 /// Old and new with the line ends of the file: `\r\n` where the file has it and the model wrote `\n`.
@@ -249,14 +306,4 @@ fn not_found(before: &str, edit: &Edit) -> String {
         ),
         None => format!("Text not found in {shown}: read the file again and copy the text exactly"),
     }
-}
-
-fn unified_diff(before: &str, after: &str, shown: &str) -> String {
-    let diff = TextDiff::configure()
-        .timeout(Duration::from_millis(DIFF_TIME_MS))
-        .diff_lines(before, after);
-    diff.unified_diff()
-        .context_radius(DIFF_CONTEXT_LINES)
-        .header(shown, shown)
-        .to_string()
 }

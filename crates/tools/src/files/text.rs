@@ -83,18 +83,36 @@ impl Encoding {
         self.coding().new_decoder_without_bom_handling()
     }
 
-    /// The text of a whole file, or `None` when some bytes of it are not in this encoding.
-    pub(super) fn decode(self, bytes: &[u8]) -> Option<String> {
+    /// The text of a whole file, or `None` when some bytes of it are not in this encoding, or would not come back the same.
+    pub(super) fn decode(self, mut bytes: Vec<u8>) -> Option<String> {
+        if self.is_utf8() {
+            // In place: a large file is not held twice.
+            bytes
+                .starts_with(self.mark())
+                .then(|| bytes.drain(..self.mark().len()))?;
+            return String::from_utf8(bytes).ok();
+        }
         let body = bytes.strip_prefix(self.mark())?;
         let text = self
             .coding()
-            .decode_without_bom_handling_and_without_replacement(body)?;
-        Some(text.into_owned())
+            .decode_without_bom_handling_and_without_replacement(body)?
+            .into_owned();
+        (self.encode(&text)? == bytes).then_some(text)
+    }
+
+    /// How many bytes [`Encoding::encode`] gives for a text, the mark left out.
+    pub(super) fn encoded_len(self, text: &str) -> usize {
+        match self {
+            Self::Utf8 | Self::Utf8Marked => text.len(),
+            Self::Utf16Le | Self::Utf16Be => 2 * text.chars().map(char::len_utf16).sum::<usize>(),
+            Self::Windows1252 => text.chars().count(),
+        }
     }
 
     /// The bytes of a whole file, mark included, or `None` when the encoding lacks a character of the text.
     pub(super) fn encode(self, text: &str) -> Option<Vec<u8>> {
-        let mut bytes = self.mark().to_vec();
+        let mut bytes = Vec::with_capacity(self.mark().len() + self.encoded_len(text));
+        bytes.extend_from_slice(self.mark());
         match self {
             Self::Utf8 | Self::Utf8Marked => bytes.extend_from_slice(text.as_bytes()),
             Self::Utf16Le => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
@@ -208,11 +226,12 @@ mod tests {
         ];
         for bytes in files {
             let encoding = Encoding::detect(bytes).unwrap();
-            let text = encoding.decode(bytes).unwrap();
+            let text = encoding.decode(bytes.to_vec()).unwrap();
             assert_eq!(text, "aä", "{encoding:?}");
             assert_eq!(encoding.encode(&text).unwrap(), bytes);
+            assert_eq!(encoding.mark().len() + encoding.encoded_len(&text), bytes.len());
         }
         assert_eq!(Encoding::Windows1252.encode("日"), None);
-        assert_eq!(Encoding::Utf8.decode(b"\xFF"), None);
+        assert_eq!(Encoding::Utf8.decode(b"\xFF".to_vec()), None);
     }
 }
