@@ -43,6 +43,7 @@ struct Ready {
     readable: String,
     tool: Arc<dyn Tool>,
     arguments: Value,
+    action: Action,
 }
 
 /// How a call ended, before it is written down.
@@ -196,6 +197,7 @@ impl Driver {
             name: name.clone(),
             tool: Arc::clone(tool),
             arguments: inspected.arguments,
+            action: inspected.action,
         })
     }
 
@@ -259,9 +261,9 @@ fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: 
         hidden,
         ..settings.context.clone()
     };
-    let (tool, arguments, stop) = (call.tool, call.arguments, stop.clone());
+    let (tool, action, arguments, stop) = (call.tool, call.action, call.arguments, stop.clone());
     let task = Task(tokio::spawn(async move {
-        tool.run(&arguments, &context, &progress, stop).await
+        tool.run_inspected(&action, &arguments, &context, &progress, stop).await
     }));
     Running {
         call: call.job.call,
