@@ -5,8 +5,9 @@ use crate::cli::{ExportFormat, Sessions};
 use crate::failure::{DONE, Failure};
 use crate::json;
 use crate::oneshot::eprint_line;
+use aish_core::event::readable_call;
 use aish_core::redact::Redactor;
-use aish_core::{SessionId, sanitize};
+use aish_core::{Digest, Session, SessionId, Step, Turn, sanitize};
 use aish_store::export::{jsonl_line, markdown, markdown_head};
 use aish_store::{RawEvent, SessionFilter, Store};
 use std::fmt::Write as _;
@@ -27,7 +28,11 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
     let redactor = app.redactor();
     match what {
         Sessions::List => list(store.as_ref(), &redactor).await,
-        Sessions::Show { id } => export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await,
+        Sessions::Show { id } => {
+            let shown = export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await?;
+            say_what_waits(store.as_ref(), &redactor, id).await?;
+            Ok(shown)
+        }
         Sessions::Export { id, format, file } => export(store.as_ref(), &redactor, id, *format, file.as_deref()).await,
     }
 }
@@ -104,6 +109,36 @@ async fn export(
     sink.flush()
         .map_err(|error| Failure::failed(format!("cannot write the export: {error}")))?;
     Ok(DONE)
+}
+
+/// Names the calls that wait for an answer, and how to give one (SPEC 5.6).
+async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &str) -> Result<(), Failure> {
+    let id = store.find(id).await?;
+    let session = Session::load(id.clone(), store.load(&id, 0).await?);
+    let Some(Step::AskApproval(calls)) = session.open_turn().map(Turn::next) else {
+        return Ok(());
+    };
+    for call in &calls {
+        let event = session.call_event(call);
+        let readable = event.map(|event| readable_call(&event.function.name, &event.function.arguments));
+        let gated = session
+            .turn()
+            .and_then(|turn| turn.call(call))
+            .and_then(|call| call.gated.as_ref());
+        let digest = gated
+            .and_then(|gated| gated.digest.as_ref())
+            .map(Digest::short)
+            .unwrap_or_default();
+        let line = format!(
+            "waits for an answer: {} ({call}, digest {digest})",
+            readable.unwrap_or_default()
+        );
+        eprint_line(&redactor.redact(&line));
+    }
+    eprint_line(&format!(
+        "answer at a terminal: aish resume {id}; from a script: --approve CALL_ID or --deny CALL_ID"
+    ));
+    Ok(())
 }
 
 async fn title(store: &dyn Store, id: &SessionId) -> Result<String, Failure> {

@@ -74,6 +74,11 @@ fn list() {
     sandbox.run(&["-p", "the third question"]).exits(3);
     let list = sandbox.run(&["sessions", "list"]).success();
     assert!(list.stdout.lines().next().unwrap().contains("[waits]"), "{list:?}");
+    let id = list.stdout.split_whitespace().next().unwrap();
+    let show = sandbox.run(&["sessions", "show", id]).success();
+    assert!(show.stderr.contains("waits for an answer: "), "{show:?}");
+    assert!(show.stderr.contains("(call_1_1, digest "), "{show:?}");
+    assert!(show.stderr.contains(&format!("aish resume {id}")), "{show:?}");
 }
 
 /// A session with one call in it.
