@@ -2,12 +2,14 @@
 //!
 //! A command runs as `bash -c` with the directory and environment it is given, no terminal and no input; both its
 //! outputs come back in the order they were written. Whatever it started ends with it (`tree`, `process`), except that
-//! `background` lets it run on as a job (`jobs`) until it ends, is stopped, or the session does.
+//! `background` lets it run on as a job (`jobs`) until it ends, is stopped, or the session does. Should this process be
+//! killed, a `watcher` ends what runs.
 
 mod jobs;
 mod process;
 mod status;
 mod tree;
+mod watcher;
 
 use crate::work::{CANCELLED, cancelled};
 use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput};
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 use status::{Report, Request, report};
 use std::sync::Arc;
 use std::time::Duration;
+use watcher::Watcher;
 
 /// How long a command may run when the call does not say.
 const TIMEOUT_DEFAULT_S: u64 = 120;
@@ -35,6 +38,7 @@ pub struct BashTool {
     spec: ToolSpec,
     validation_schema: Value,
     jobs: Jobs,
+    watcher: Arc<Watcher>,
 }
 
 impl BashTool {
@@ -71,6 +75,7 @@ impl BashTool {
             },
             validation_schema,
             jobs: Jobs::default(),
+            watcher: Arc::default(),
         }
     }
 
@@ -195,6 +200,7 @@ impl Tool for BashTool {
                 environment: Arc::clone(&context.environment),
                 output_bytes_max: context.output_bytes_max,
                 time_max,
+                watcher: Arc::clone(&self.watcher),
             };
             match request {
                 Request::Run {

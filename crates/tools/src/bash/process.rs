@@ -6,6 +6,7 @@
 //! holds.
 
 use super::tree::{TAG_NAME, Tree};
+use super::watcher::{Listed, Watcher};
 use crate::capture::Capture;
 use crate::files::text::{Last, decode_piece};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
@@ -43,6 +44,7 @@ pub(super) struct Spawn {
     pub(super) environment: Arc<Vec<(String, String)>>,
     pub(super) output_bytes_max: usize,
     pub(super) time_max: Option<Duration>,
+    pub(super) watcher: Arc<Watcher>,
 }
 
 /// How a command ended.
@@ -160,9 +162,10 @@ impl Running {
 
 /// The thread's work from start to end.
 fn run(spawn: &Spawn, running: &Running, pieces: mpsc::Sender<String>) {
+    spawn.watcher.prepare();
     match start_child(spawn) {
         Err(message) => running.set_end(End::Failed(message)),
-        Ok((child, pipe, tag)) => match Supervisor::new(child, pipe, tag, spawn.time_max, running, pieces) {
+        Ok((child, pipe, tag)) => match Supervisor::new(child, pipe, tag, spawn, running, pieces) {
             Ok(supervisor) => supervisor.run(),
             Err(message) => running.set_end(End::Failed(message)),
         },
@@ -247,6 +250,8 @@ struct Supervisor<'a> {
     exit: OwnedFd,
     pipe: Option<PipeReader>,
     tree: Tree,
+    /// Has the command ended should this process be killed.
+    listed: Option<Listed>,
     decoder: encoding_rs::Decoder,
     buffer: Vec<u8>,
     running: &'a Running,
@@ -263,7 +268,7 @@ impl<'a> Supervisor<'a> {
         mut child: Box<dyn ChildWrapper>,
         pipe: PipeReader,
         tag: String,
-        time_max: Option<Duration>,
+        spawn: &Spawn,
         running: &'a Running,
         pieces: mpsc::Sender<String>,
     ) -> Result<Self, String> {
@@ -283,12 +288,13 @@ impl<'a> Supervisor<'a> {
             child,
             exit,
             pipe: Some(pipe),
+            listed: Some(spawn.watcher.list(id, &tag)),
             tree: Tree::new(id, tag),
             decoder: encoding_rs::UTF_8.new_decoder_without_bom_handling(),
             buffer: vec![0; PIECE_BYTES],
             running,
             pieces,
-            deadline: time_max.and_then(|time| Instant::now().checked_add(time)),
+            deadline: spawn.time_max.and_then(|time| Instant::now().checked_add(time)),
             phase: Phase::Running,
             cause: Cause::Exit,
             has_exited: false,
@@ -454,6 +460,8 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for the first process, so that no zombie stays, and tells how it ended.
     fn finish(mut self) {
+        // What could be ended has been; from here on the id may come to belong to somebody else.
+        self.listed = None;
         let status = match self.has_exited {
             true => self.child.wait().ok(),
             false => self.child.try_wait().ok().flatten(),
