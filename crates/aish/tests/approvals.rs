@@ -69,6 +69,7 @@ fn a_session_s_answer_covers_the_rest() {
     terminal.wait_for_text("fake ❯");
     terminal.send_line("do it");
     answer(&terminal, &[("a", "call 'bash(")]);
+    terminal.wait_for_prompt();
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     assert_answered(&sandbox);

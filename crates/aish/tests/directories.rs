@@ -107,6 +107,7 @@ fn a_directory_that_is_gone() {
     server.push(Reply::text("here I am"));
     terminal.send_line("are you there?");
     terminal.wait_for_text("here I am");
+    terminal.wait_for_prompt();
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
 }

@@ -115,6 +115,7 @@ fn ctrl_c_stops_a_stream() {
     wait_for_prompts(&terminal, 4);
     terminal.send_line("and now?");
     terminal.wait_for_text("still here");
+    terminal.wait_for_prompt();
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
 }
@@ -165,6 +166,7 @@ fn commands_and_directories() {
     assert!(screen.contains("    marker"), "{screen}");
     terminal.send_line("what is there?");
     terminal.wait_for_text("seen");
+    terminal.wait_for_prompt();
     assert!(sent(&server.only_request()).contains("marker"));
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -198,6 +200,7 @@ fn a_restored_session() {
     );
     terminal.send_line("y");
     terminal.wait_for_text("done");
+    terminal.wait_for_prompt();
     assert_eq!(std::fs::read_to_string(sandbox.project().join("x")).unwrap(), "x");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -220,6 +223,7 @@ fn pasted_lines() {
     assert!(server.requests().is_empty());
     terminal.send(key::ENTER);
     terminal.wait_for_text("got it");
+    terminal.wait_for_prompt();
     assert!(sent(&server.only_request()).contains("one\\nother"));
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));

@@ -272,6 +272,10 @@ fn a_terminal_can_be_resized_and_scrolls() {
         "{}",
         terminal.history_text()
     );
+    // Not before the shell reads again: until then the end of input is the terminal's to handle.
+    terminal.wait_for("the shell's prompt", |screen| {
+        screen.contents().trim_end().ends_with("ready>")
+    });
     terminal.send(key::CTRL_D);
     terminal.wait_exit();
 }

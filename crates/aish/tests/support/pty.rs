@@ -279,6 +279,12 @@ impl Terminal {
         seen.emulator.screen().contents()
     }
 
+    /// Waits until aish's prompt is the last thing on the screen. A key that is pressed earlier meets the terminal in another
+    /// mode, and Ctrl-D means nothing there.
+    pub fn wait_for_prompt(&self) -> String {
+        self.wait_for("the prompt", |screen| screen.contents().trim_end().ends_with('❯'))
+    }
+
     /// Waits until the screen holds that text.
     pub fn wait_for_text(&self, text: &str) -> String {
         self.wait_for(&format!("the text {text:?}"), |screen| screen.contents().contains(text))
