@@ -203,7 +203,10 @@ impl App {
     /// Configuration, ledger and what is trusted: a model that could write them would approve its own calls.
     fn own_places(&self) -> Vec<PathBuf> {
         let places = [&self.paths.config_file, &self.paths.data_dir, &self.paths.cache_dir];
-        places.into_iter().map(|place| place.canonicalize().unwrap_or_else(|_| place.clone())).collect()
+        places
+            .into_iter()
+            .map(|place| place.canonicalize().unwrap_or_else(|_| place.clone()))
+            .collect()
     }
 
     /// The variables that hold keys of ours: no command sees them, no status shows their values.
