@@ -191,6 +191,30 @@ async fn background_children_end_with_the_command() {
     eventually("no zombie stays", || zombies().is_empty()).await;
 }
 
+/// SPEC 12: children that write faster than anybody can read hold up neither the end of the call nor their own. Their
+/// pipe is made so large that no read empties it, and each NUL is three bytes of text, so reading is the slower side.
+#[tokio::test]
+async fn a_flood_from_the_background_does_not_hang_the_call() {
+    const PIPE_BYTES: usize = 1 << 20;
+    let mut place = Place::new();
+    place.context.output_bytes_max = 1024;
+    let command = "echo $$ > leader; while [ ! -e gate ]; do sleep 0.01; done; \
+                   for n in {1..16}; do cat /dev/zero & echo $! >> ids; done; exit 3";
+    let widen = async {
+        eventually("the command starts", || !ids(&place.path("leader")).is_empty()).await;
+        let output = format!("/proc/{}/fd/1", ids(&place.path("leader"))[0]);
+        let output = std::fs::OpenOptions::new().write(true).open(output).unwrap();
+        rustix::pipe::fcntl_setpipe_size(&output, PIPE_BYTES).unwrap();
+        drop(output);
+        std::fs::write(place.path("gate"), "").unwrap();
+    };
+    let (value, ()) = tokio::join!(bash(&place, command), widen);
+    assert_eq!(value["exit_code"], 3);
+    let ids = ids(&place.path("ids"));
+    assert_eq!(ids.len(), 16);
+    assert!(!ids.iter().any(|id| is_alive(*id)), "{ids:?}");
+}
+
 /// SPEC 4.4: what a process substitution writes just after the command has exited is not lost.
 #[tokio::test]
 async fn late_output_is_kept() {

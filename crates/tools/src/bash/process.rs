@@ -22,6 +22,8 @@ use tokio::sync::{mpsc, watch};
 
 /// Bytes read from the pipe at a time.
 const PIECE_BYTES: usize = 64 * 1024;
+/// Pieces that are read at once when the first process has exited; a pipe holds no more unless somebody writes on.
+const PIECES_AFTER_EXIT_MAX: usize = 16;
 /// Pieces of progress that may wait for a slow watcher; later ones are not reported.
 const PROGRESS_PIECES_MAX: usize = 64;
 /// How long what outlives the command may go on writing to its pipe, e.g. the `cat` of `> >(cat)`.
@@ -345,7 +347,9 @@ impl<'a> Supervisor<'a> {
 
     /// Takes one piece from the pipe, if there is one, and drops the pipe at its end.
     fn read(&mut self) -> Progressed {
-        let Some(pipe) = &self.pipe else { return Progressed::No };
+        let Some(pipe) = &self.pipe else {
+            return Progressed::No;
+        };
         match rustix::io::read(pipe, &mut *self.buffer) {
             Ok(0) => {
                 self.pipe = None;
@@ -402,8 +406,8 @@ impl<'a> Supervisor<'a> {
         let now = Instant::now();
         match self.phase {
             Phase::Running if self.has_exited => {
-                // What was written before the exit is in the pipe already, unless a child of it is still writing.
-                while self.pipe.is_some() && self.read() == Progressed::Yes {}
+                // What was written before the exit is in the pipe already. Children that write on must not keep us here.
+                let _ = (0..PIECES_AFTER_EXIT_MAX).all(|_| self.read() == Progressed::Yes);
                 match self.pipe {
                     Some(_) => self.phase = Phase::Lingering(now),
                     None if self.tree.has_others() => self.ask(),
@@ -417,6 +421,7 @@ impl<'a> Supervisor<'a> {
             Phase::Running => {}
             Phase::Lingering(_) if self.pipe.is_none() && !self.tree.has_others() => return true,
             Phase::Lingering(_) if self.pipe.is_none() => self.ask(),
+            Phase::Lingering(_) if self.deadline.is_some_and(|deadline| now >= deadline) => self.ask(),
             Phase::Lingering(since) if now < since + LINGER => {}
             Phase::Lingering(since) if now < since + LINGER_BUSY && self.tree.has_busy_others() => {}
             Phase::Lingering(_) => self.ask(),
