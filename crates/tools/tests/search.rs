@@ -138,9 +138,12 @@ async fn grep_finds_lines() {
     let output = place.call("grep", json!({"pattern": r"fn \w+\("})).await;
     assert_eq!(
         output.output,
-        r#"{"output":"a.rs:1: fn main() {}\nsrc/deep/x.rs:1: fn x() {}\nsrc/lib.rs:2: fn lib() {}","count":3}"#
+        r#"{"output":"a.rs:1: fn main() {}\nsrc/deep/x.rs:1: fn x() {}\nsrc/lib.rs:2: fn lib() {}\n[1 secret-looking file passed over; to search one, name it in path]","count":3}"#
     );
-    assert_eq!(output.summary, "3 matches in 3 files");
+    assert_eq!(
+        output.summary,
+        "3 matches in 3 files, 1 secret-looking file passed over"
+    );
     let grep = async |arguments| place.text("grep", arguments).await;
     assert_eq!(
         grep(json!({"pattern": "fn", "path": "src/", "glob": "x.*"})).await,
@@ -167,11 +170,54 @@ async fn grep_finds_lines() {
         grep(json!({"pattern": "fn", "path": ".env"})).await,
         ".env:1: fn secret() {}"
     );
-    let output = place.call("grep", json!({"pattern": "zig"})).await;
+    let output = place.call("grep", json!({"pattern": "zig", "path": "src"})).await;
     assert_eq!(
         (output.output.as_str(), output.success),
         (r#"{"output":"","count":0}"#, true)
     );
+}
+
+/// SPEC 5.2: what looks secret is told by its name below the folder that is searched, and counted; a project that lies
+/// in a folder with such a name is searched like any other.
+#[tokio::test]
+async fn grep_says_what_it_passes_over() {
+    let mut place = Place::new();
+    for name in [
+        "main.rs",
+        "deep/lib.rs",
+        "deep/server.pem",
+        "credentials.json",
+        "gcloud/x.rs",
+    ] {
+        place.write(&format!(".docker/gcloud/project/{name}"), "fn x\n");
+    }
+    let note = "[3 secret-looking files passed over; to search one, name it in path]";
+    let grep = async |place: &Place, path: &str, glob: &str| {
+        place
+            .ok("grep", json!({"pattern": "fn", "path": path, "glob": glob}))
+            .await["output"]
+            .clone()
+    };
+    let folder = ".docker/gcloud/project";
+    assert_eq!(
+        grep(&place, folder, "").await,
+        format!("{folder}/deep/lib.rs:1: fn x\n{folder}/main.rs:1: fn x\n{note}")
+    );
+    // Only what would have been searched counts.
+    assert_eq!(
+        grep(&place, folder, "main.*").await,
+        format!("{folder}/main.rs:1: fn x")
+    );
+    place.context.directory = place.path(folder);
+    assert_eq!(
+        grep(&place, "", "").await,
+        format!("deep/lib.rs:1: fn x\nmain.rs:1: fn x\n{note}")
+    );
+    assert_eq!(
+        grep(&place, "", "*.pem").await,
+        "[1 secret-looking file passed over; to search one, name it in path]"
+    );
+    assert_eq!(grep(&place, "deep/server.pem", "").await, "deep/server.pem:1: fn x");
 }
 
 /// SPEC 4.3: long results are cut at the bound, the same every time, and count everything.

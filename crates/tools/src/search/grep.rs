@@ -20,8 +20,9 @@ use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Most lines of context.
@@ -241,7 +242,14 @@ fn empty_hits(search: &Search, bytes_max: usize) -> Hits {
     Hits::new(bytes_max, separator)
 }
 
-fn search_root(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
+/// What a search came to.
+struct Found {
+    hits: Hits,
+    /// Files that look like they hold secrets, and would have been searched otherwise.
+    secret_files: u64,
+}
+
+fn search_root(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Found, String> {
     let opened = open::readable(&search.root).map_err(|error| open::message(&search.shown, error))?;
     let stat = rustix::fs::fstat(&opened).map_err(|error| open::message(&search.shown, error))?;
     match FileType::from_raw_mode(stat.st_mode) {
@@ -257,11 +265,12 @@ fn search_root(search: &Search, bytes_max: usize, stop: &Stop) -> Result<Hits, S
 }
 
 /// A file that was named is searched whatever it is called.
-fn search_file(search: &Search, mut file: File, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
+fn search_file(search: &Search, mut file: File, bytes_max: usize, stop: &Stop) -> Result<Found, String> {
     let shown = &search.shown;
     let mut hits = empty_hits(search, bytes_max);
     let mut sink = LineSink::new(shown, &search.matcher, stop, bytes_max);
-    let searched = searcher(search).search_file(&search.matcher, &file, &mut sink);
+    let reader = Stoppable { file: &file, stop };
+    let searched = searcher(search).search_reader(&search.matcher, reader, &mut sink);
     searched.map_err(|error| io_message(shown, &error))?;
     if sink.is_binary() {
         let size = file.metadata().map_or(0, |metadata| metadata.len());
@@ -273,7 +282,22 @@ fn search_file(search: &Search, mut file: File, bytes_max: usize, stop: &Stop) -
     if let Some(found) = sink.into_hits() {
         hits.insert(shown.clone(), found);
     }
-    Ok(hits)
+    Ok(Found { hits, secret_files: 0 })
+}
+
+/// A file that ends in an error when nobody waits for it any more, however long it is.
+struct Stoppable<'a> {
+    file: &'a File,
+    stop: &'a Stop,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_set() {
+            return Err(io::Error::other(CANCELLED));
+        }
+        self.file.read(buffer)
+    }
 }
 
 /// What a file that is no text is, by its first bytes.
@@ -286,43 +310,60 @@ fn kind_of(file: &mut File) -> &'static str {
     kind.map_or("binary data", |kind| kind.mime_type())
 }
 
-fn search_folder(search: &Search, opened: &OwnedFd, bytes_max: usize, stop: &Stop) -> Result<Hits, String> {
+fn search_folder(search: &Search, opened: &OwnedFd, bytes_max: usize, stop: &Stop) -> Result<Found, String> {
     let root = Root::new(&search.root, opened);
     let prefix = shown_folder(&search.shown);
     let hits = Mutex::new(empty_hits(search, bytes_max));
+    let secret_files = AtomicU64::new(0);
     walk(&root, search.filter.as_ref(), &search.hidden, stop, || {
         let mut searcher = searcher(search);
-        let (hits, prefix) = (&hits, &prefix);
+        let (hits, prefix, secret_files) = (&hits, &prefix, &secret_files);
         Box::new(move |entry, relative| {
-            // What looks like it holds secrets is searched only when it is named, which policy asks about.
             let is_searched = entry.file_type().is_some_and(|kind| kind.is_file())
-                && search.filter.as_ref().is_none_or(|filter| filter.is_match(relative))
-                && !is_secret_path(&search.root.join(relative));
+                && search.filter.as_ref().is_none_or(|filter| filter.is_match(relative));
             if !is_searched {
+                return;
+            }
+            // What looks like it holds secrets is searched only when it is named, which policy asks about. The names above
+            // the root say nothing: they were judged with it.
+            if is_secret_path(relative) {
+                secret_files.fetch_add(1, Ordering::Relaxed);
                 return;
             }
             let shown = shown_path(prefix, relative.as_os_str());
             let mut sink = LineSink::new(&shown, &search.matcher, stop, bytes_max);
             // A file that cannot be read is passed over: it was not named.
             if let Ok((file, _)) = open::regular_file_in(opened, relative, &shown) {
-                let _ = searcher.search_file(&search.matcher, &file, &mut sink);
+                let reader = Stoppable { file: &file, stop };
+                let _ = searcher.search_reader(&search.matcher, reader, &mut sink);
             }
             if let Some(found) = sink.into_hits() {
                 hits.lock().unwrap_or_else(PoisonError::into_inner).insert(shown, found);
             }
         })
     });
-    Ok(hits.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(Found {
+        hits: hits.into_inner().unwrap_or_else(PoisonError::into_inner),
+        secret_files: secret_files.into_inner(),
+    })
 }
 
-fn matches(hits: Hits) -> ToolOutput {
+/// The result, which says in a last line what was passed over: "nothing found" would be read as "nothing there".
+fn matches(found: Found) -> ToolOutput {
+    let Found { hits, secret_files } = found;
     let count = hits.matches;
     let noun = if count == 1 { "match" } else { "matches" };
-    let summary = format!("{count} {noun} in {}", counted(hits.file_count, "file"));
-    let output = serde_json::to_string(&Matches {
-        output: hits.into_output(),
-        count,
-    });
+    let mut summary = format!("{count} {noun} in {}", counted(hits.file_count, "file"));
+    let mut text = hits.into_output();
+    if secret_files > 0 {
+        let passed_over = format!("{} passed over", counted(secret_files, "secret-looking file"));
+        summary.push_str(&format!(", {passed_over}"));
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("[{passed_over}; to search one, name it in path]"));
+    }
+    let output = serde_json::to_string(&Matches { output: text, count });
     ToolOutput {
         output: output.unwrap_or_default(),
         summary,
