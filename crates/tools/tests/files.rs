@@ -140,6 +140,11 @@ async fn writes_a_new_file() {
 /// SPEC 4: a write replaces the file in one step, keeps its mode, and a reader keeps the old contents.
 #[tokio::test]
 async fn a_write_is_atomic_and_keeps_the_mode() {
+    const AGAIN: &str = "AISH_TEST_UNPRIVILEGED";
+    if rustix::process::getuid().is_root() && std::env::var_os(AGAIN).is_none() {
+        // Writing takes the set-user-id bit from a file of anybody's but root.
+        assert_passes_as_nobody("a_write_is_atomic_and_keeps_the_mode", AGAIN);
+    }
     let place = Place::new();
     let path = place.write("script", "old");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4751)).unwrap();
@@ -154,6 +159,43 @@ async fn a_write_is_atomic_and_keeps_the_mode() {
     assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
     assert_ne!(after.ino(), before.ino());
     assert_eq!(place.names("."), ["script"]);
+}
+
+/// SPEC 4: nobody can read what replaces a private file, at no moment.
+#[tokio::test]
+async fn what_replaces_a_private_file_is_private_from_the_start() {
+    const WRITES_MAX: usize = 200;
+    let place = Place::new();
+    let path = place.write("key", "old");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let is_done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let modes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let watch = {
+        let (folder, is_done, modes) = (place.context.directory.clone(), is_done.clone(), modes.clone());
+        move || {
+            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+                    let is_temporary = entry.file_name().to_string_lossy().starts_with(".aish-");
+                    if let Some(metadata) = entry.metadata().ok().filter(|_| is_temporary) {
+                        modes.lock().unwrap().push(metadata.mode() & 0o777);
+                    }
+                }
+            }
+        }
+    };
+    let watcher = std::thread::spawn(watch);
+    let content = "secret\n".repeat(1 << 19);
+    for _ in 0..WRITES_MAX {
+        place.ok("file_write", json!({"path": "key", "content": content})).await;
+        if !modes.lock().unwrap().is_empty() {
+            break;
+        }
+    }
+    is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    watcher.join().unwrap();
+    let modes: Vec<String> = modes.lock().unwrap().iter().map(|mode| format!("{mode:o}")).collect();
+    assert!(!modes.is_empty(), "the temporary file was seen");
+    assert!(modes.iter().all(|mode| mode == "600"), "{modes:?}");
 }
 
 /// SPEC 4.6: a link stays a link; what it leads to changes, even if it was not there.

@@ -20,6 +20,10 @@ use std::path::Path;
 
 /// The mode of a new file, less the umask.
 const MODE_NEW: Mode = Mode::from_raw_mode(0o666);
+/// The mode of a file that will replace another, until it has that one's.
+const MODE_PRIVATE: Mode = Mode::from_raw_mode(0o600);
+/// The set-user-id and set-group-id bits, which writing takes away from a file of anybody's but root.
+const CLEARED_BY_WRITING: u32 = 0o6000;
 /// The mode of a new folder, less the umask.
 const MODE_FOLDER: Mode = Mode::from_raw_mode(0o777);
 
@@ -168,10 +172,15 @@ impl Folder {
     }
 
     fn replace(&self, name: &OsStr, contents: &[u8], old: Option<&Stat>) -> Result<(), Failure> {
-        let (temporary, mut file) = Temporary::make(&self.last)?;
-        file.write_all(contents)?;
+        // What replaces a file may be as private as it was, so nobody may read it before it is known who may.
+        let mode = if old.is_some() { MODE_PRIVATE } else { MODE_NEW };
+        let (temporary, mut file) = Temporary::make(&self.last, mode)?;
         if let Some(old) = old {
             keep_owner_and_mode(&file, old)?;
+        }
+        file.write_all(contents)?;
+        if let Some(old) = old.filter(|old| old.st_mode & CLEARED_BY_WRITING != 0) {
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(old.st_mode))?;
         }
         file.sync_all()?;
         temporary.rename(name)?;
@@ -207,11 +216,11 @@ struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    fn make(folder: &'a OwnedFd) -> Result<(Self, File), Failure> {
+    fn make(folder: &'a OwnedFd, mode: Mode) -> Result<(Self, File), Failure> {
         let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let name = OsString::from(format!(".aish-{random:016x}.tmp"));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(folder, &name, flags, MODE_NEW)?;
+        let file = rustix::fs::openat(folder, &name, flags, mode)?;
         let name = Some(name);
         Ok((Self { folder, name }, File::from(file)))
     }
