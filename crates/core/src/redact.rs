@@ -60,6 +60,66 @@ impl Redactor {
     }
 }
 
+impl Redactor {
+    /// Bytes at the beginning of a text that streams in which nothing that follows can change: the rest may yet become a
+    /// secret and is not to be shown before more of it is there.
+    pub fn settled_len(&self, text: &str) -> usize {
+        let mut settled = text.len();
+        for (_, value) in &self.secrets {
+            let longest = value.len().saturating_sub(1).min(text.len());
+            let begun = (1..=longest)
+                .rev()
+                .find(|len| value.get(..*len).is_some_and(|start| text.ends_with(start)));
+            settled = settled.min(text.len() - begun.unwrap_or(0));
+        }
+        let (before, word) = text.split_at(text.rfind(|c| !in_word(c)).map_or(0, |at| at + last_len(text, at)));
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        if before.ends_with(['\\', '[', ';']) && is_number {
+            // The beginning of an escape, whose last letter is not the next word's first.
+            settled = settled.min(before.len() - 1);
+        }
+        let escape = usize::from(before.ends_with('\\'));
+        let colour = word
+            .find('m')
+            .filter(|at| word.bytes().take(*at).all(|byte| byte.is_ascii_digit()));
+        for offset in [0, escape, colour.map_or(0, |at| at + 1)] {
+            let Some(tail) = word.get(offset..).filter(|tail| !tail.is_empty()) else {
+                continue;
+            };
+            if TOKEN_SHAPES
+                .iter()
+                .any(|(start, _, _)| start.starts_with(tail) || tail.starts_with(start))
+            {
+                settled = settled.min(before.len() + offset);
+            }
+        }
+        // A secret that is all there must not be parted by what may be the beginning of another.
+        while let Some(start) = self.secret_around(text, settled) {
+            settled = start;
+        }
+        settled
+    }
+
+    /// Where a secret begins that stands before and behind this place.
+    fn secret_around(&self, text: &str, place: usize) -> Option<usize> {
+        self.secrets.iter().find_map(|(_, value)| {
+            let mut around = text.match_indices(value.as_str()).map(|(at, _)| at);
+            around.find(|at| *at < place && place < at + value.len())
+        })
+    }
+}
+
+/// Bytes of the character at that place.
+fn last_len(text: &str, at: usize) -> usize {
+    text.get(at..)
+        .and_then(|rest| rest.chars().next())
+        .map_or(0, char::len_utf8)
+}
+
+fn in_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Redactor({} secrets)", self.secrets.len())
@@ -67,7 +127,6 @@ impl std::fmt::Debug for Redactor {
 }
 
 fn redact_shapes(text: &str) -> String {
-    let in_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -113,6 +172,29 @@ fn redact_shapes(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// SPEC 10.5: of a text that streams only what may become a secret is held back.
+    #[test]
+    fn settles() {
+        let redactor = Redactor::new([("DESK_KEY".to_owned(), "hunter2hunter2".to_owned())]);
+        for (text, settled) in [
+            ("an ordinary word", "an ordinary word"),
+            ("a word and hunter2", "a word and "),
+            ("a word and hunter2hunter2", "a word and "),
+            ("a word and hunter3", "a word and hunter3"),
+            ("token ghp_abc", "token "),
+            ("token ghp_abc ", "token ghp_abc "),
+            ("a task-", "a task-"),
+            ("é g", "é "),
+            ("x\\", "x"),
+            ("x\\nghp_a", "x\\n"),
+            ("\x1b[3", "\x1b"),
+            ("\x1b[32mgh", "\x1b[32m"),
+            ("", ""),
+        ] {
+            assert_eq!(text.get(..redactor.settled_len(text)), Some(settled), "{text:?}");
+        }
+    }
 
     /// SPEC 10.5: known values and token shapes are replaced, ordinary words are not.
     #[test]

@@ -1,6 +1,6 @@
 //! Untrusted text on its way out of the program: without secrets (SPEC 10.5), and without what acts on a terminal (SPEC 8.8).
 //!
-//! Text comes in pieces, cut anywhere. A [`Clean`] holds back what the next piece may change: the word at the end, which may
+//! Text comes in pieces, cut anywhere. A [`Clean`] holds back what the next piece may change: the end of it that may
 //! become a key, and a carriage return, which may begin a line break. Everything that streams passes one of these, whichever
 //! front shows it.
 
@@ -39,13 +39,11 @@ impl Clean {
     /// The next piece: what is certain by now.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        let word = self.held.trim_end_matches(|c: char| c.is_ascii_graphic());
-        let settled = if self.held.len() - word.len() > HELD_BYTES_MAX {
+        let certain = self.redactor.settled_len(&self.held);
+        let settled = if self.held.len() - certain > HELD_BYTES_MAX {
             self.held.len()
-        } else if word.len() == self.held.len() {
-            word.strip_suffix('\r').unwrap_or(word).len()
         } else {
-            word.len()
+            certain.min(self.held.strip_suffix('\r').map_or(certain, str::len))
         };
         let rest = self.held.split_off(settled);
         let settled = std::mem::replace(&mut self.held, rest);
