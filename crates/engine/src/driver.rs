@@ -357,7 +357,10 @@ impl Driver {
             Some(bash) => {
                 let arguments = serde_json::json!({ "command": line, "timeout_s": 3600 });
                 let progress = TypedCommand(notices.clone());
-                bash.run(&arguments, &settings.context, &progress, cancel).await
+                match bash.inspect(&arguments, &settings.context) {
+                    Ok(action) => bash.run(&action, &settings.context, &progress, cancel).await,
+                    Err(message) => aish_tools::ToolOutput::error(message),
+                }
             }
             None => aish_tools::ToolOutput::error("there is no bash tool here"),
         };

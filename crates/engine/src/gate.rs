@@ -11,9 +11,8 @@ use aish_core::policy::Verdict;
 use aish_store::Durability;
 use serde_json::json;
 
-/// A call that can run: its arguments as checked, and what it would do.
+/// A call that can run: what it would do, and where.
 pub(crate) struct Inspected {
-    pub(crate) arguments: serde_json::Value,
     pub(crate) action: Action,
     pub(crate) source: CallSource,
 }
@@ -88,7 +87,6 @@ impl Driver {
         let arguments = self.engine.tools.validate(name, arguments)?;
         let action = tool.inspect(&arguments, &settings.context)?;
         Ok(Inspected {
-            arguments,
             action,
             source: tool.source(),
         })

@@ -42,7 +42,6 @@ struct Ready {
     name: String,
     readable: String,
     tool: Arc<dyn Tool>,
-    arguments: Value,
     action: Action,
 }
 
@@ -196,7 +195,6 @@ impl Driver {
             readable: readable_call(&name, arguments),
             name: name.clone(),
             tool: Arc::clone(tool),
-            arguments: inspected.arguments,
             action: inspected.action,
         })
     }
@@ -261,9 +259,9 @@ fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: 
         hidden,
         ..settings.context.clone()
     };
-    let (tool, action, arguments, stop) = (call.tool, call.action, call.arguments, stop.clone());
+    let (tool, action, stop) = (call.tool, call.action, stop.clone());
     let task = Task(tokio::spawn(async move {
-        tool.run_inspected(&action, &arguments, &context, &progress, stop).await
+        tool.run(&action, &context, &progress, stop).await
     }));
     Running {
         call: call.job.call,

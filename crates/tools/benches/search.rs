@@ -78,9 +78,10 @@ fn call(bencher: Bencher<'_, '_>, tool: &dyn Tool, arguments: &Value, count: u64
         output_bytes_max: OUTPUT_BYTES_MAX,
         hidden: aish_tools::Hidden::default(),
     };
+    let action = tool.inspect(arguments, &context).unwrap();
     bencher.bench_local(|| {
         let (_keep, cancel) = tokio::sync::watch::channel(false);
-        let output = runtime.block_on(tool.run(arguments, &context, &NoProgress, cancel));
+        let output = runtime.block_on(tool.run(&action, &context, &NoProgress, cancel));
         let result: Value = serde_json::from_str(&output.output).unwrap();
         assert_eq!(result["count"], count);
     });

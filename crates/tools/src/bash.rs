@@ -181,13 +181,13 @@ impl Tool for BashTool {
 
     fn run<'a>(
         &'a self,
-        arguments: &'a Value,
+        action: &'a Action,
         context: &'a ToolContext,
         progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let request = match Request::of(arguments) {
+            let request = match Request::of(&action.arguments) {
                 Ok(request) => request,
                 Err(message) => return ToolOutput::error(message),
             };

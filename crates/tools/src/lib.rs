@@ -135,44 +135,18 @@ pub trait Tool: Send + Sync {
     /// The call cannot be run at all; the text is told to the model, e.g. `File not found: x`.
     fn inspect(&self, arguments: &Value, context: &ToolContext) -> Result<Action, String>;
 
-    /// Runs the call. Returns soon after `cancel` turns true, with everything it started ended; dropping the future
-    /// ends it too.
+    /// Runs a call that [`Tool::inspect`] made this action of: what was judged is what runs. A tool that touches files touches
+    /// those of the action; the arguments are not resolved again, since a link may have been swapped in between, and what
+    /// opens as anything but the judged path is refused.
+    ///
+    /// Returns soon after `cancel` turns true, with everything it started ended; dropping the future ends it too.
     fn run<'a>(
         &'a self,
-        arguments: &'a Value,
+        action: &'a Action,
         context: &'a ToolContext,
         progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput>;
-
-    /// Runs a call that [`Tool::inspect`] made this action of. A tool that touches files touches those of the action: the
-    /// arguments are not resolved again, since a link may have been swapped in between, and what opens as anything but the
-    /// judged path is refused.
-    fn run_inspected<'a>(
-        &'a self,
-        action: &'a Action,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-        progress: &'a dyn Progress,
-        cancel: Cancel,
-    ) -> BoxFuture<'a, ToolOutput> {
-        let _ = action;
-        self.run(arguments, context, progress, cancel)
-    }
-}
-
-/// Runs a call of a tool whose [`Tool::run_inspected`] does the work and that nobody has inspected yet.
-async fn inspect_and_run(
-    tool: &dyn Tool,
-    arguments: &Value,
-    context: &ToolContext,
-    progress: &dyn Progress,
-    cancel: Cancel,
-) -> ToolOutput {
-    match tool.inspect(arguments, context) {
-        Ok(action) => tool.run_inspected(&action, arguments, context, progress, cancel).await,
-        Err(message) => ToolOutput::error(message),
-    }
 }
 
 /// The path an action touches: the last one, for one that reads and writes the same.

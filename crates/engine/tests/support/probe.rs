@@ -139,13 +139,13 @@ impl Tool for Probe {
 
     fn run<'a>(
         &'a self,
-        arguments: &'a Value,
+        action: &'a Action,
         _context: &'a ToolContext,
         progress: &'a dyn Progress,
         mut cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         self.runs.fetch_add(1, Ordering::SeqCst);
-        let n = arguments.get("n").and_then(Value::as_u64).unwrap_or_default();
+        let n = action.arguments.get("n").and_then(Value::as_u64).unwrap_or_default();
         async move {
             match &self.doing {
                 Doing::Answer(text) => answer(text, n),

@@ -10,7 +10,7 @@ use super::{counted, refuse_redacted, text_argument};
 use crate::open::regular_file;
 use crate::path::{io_message, require_regular, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
+use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -130,23 +130,13 @@ impl Tool for FileEditTool {
 
     fn run<'a>(
         &'a self,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-        progress: &'a dyn Progress,
-        cancel: Cancel,
-    ) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
-    }
-
-    fn run_inspected<'a>(
-        &'a self,
         action: &'a Action,
-        arguments: &'a Value,
         context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            let arguments = &action.arguments;
             let (path, edit) = match Self::edit(arguments).and_then(|edit| Ok((touched_path(action)?, edit))) {
                 Ok(named) => named,
                 Err(message) => return ToolOutput::error(message),

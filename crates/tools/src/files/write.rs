@@ -4,7 +4,7 @@ use super::atomic::{self, Target};
 use super::{counted, refuse_redacted, text_argument};
 use crate::path::resolve;
 use crate::work::{CANCELLED, run_blocking};
-use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
+use crate::{Cancel, Progress, Tool, ToolContext, ToolOutput, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -78,23 +78,13 @@ impl Tool for FileWriteTool {
 
     fn run<'a>(
         &'a self,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-        progress: &'a dyn Progress,
-        cancel: Cancel,
-    ) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
-    }
-
-    fn run_inspected<'a>(
-        &'a self,
         action: &'a Action,
-        arguments: &'a Value,
         _context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            let arguments = &action.arguments;
             let path = match touched_path(action) {
                 Ok(path) => path,
                 Err(message) => return ToolOutput::error(message),

@@ -7,7 +7,7 @@ use crate::files::{counted, text_argument};
 use crate::open;
 use crate::path::{io_message, resolve};
 use crate::work::{CANCELLED, Stop, run_blocking};
-use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput, inspect_and_run, touched_path};
+use crate::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput, touched_path};
 use aish_core::action::{Action, Effect};
 use aish_core::message::ToolSpec;
 use futures_util::future::BoxFuture;
@@ -133,23 +133,13 @@ impl Tool for GlobTool {
 
     fn run<'a>(
         &'a self,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-        progress: &'a dyn Progress,
-        cancel: Cancel,
-    ) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(inspect_and_run(self, arguments, context, progress, cancel))
-    }
-
-    fn run_inspected<'a>(
-        &'a self,
         action: &'a Action,
-        arguments: &'a Value,
         context: &'a ToolContext,
         _progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            let arguments = &action.arguments;
             let search = match touched_path(action).and_then(|root| Self::search(root, arguments, context)) {
                 Ok(search) => search,
                 Err(message) => return ToolOutput::error(message),

@@ -67,16 +67,14 @@ impl Place {
             Err(message) => return ToolOutput::error(message),
         };
         let tool = self.tools.get(name).unwrap();
-        tool.run_inspected(&action, &action.arguments, &self.context, progress, cancel)
-            .await
+        tool.run(&action, &self.context, progress, cancel).await
     }
 
     /// Runs a call whose action was made earlier, as after a person's answer.
     pub async fn run_approved(&self, action: &Action) -> ToolOutput {
         let (_keep, cancel) = watch::channel(false);
         let tool = self.tools.get(&action.tool).unwrap();
-        tool.run_inspected(action, &action.arguments, &self.context, &NoProgress, cancel)
-            .await
+        tool.run(action, &self.context, &NoProgress, cancel).await
     }
 
     /// The result of a call that must succeed.
