@@ -70,7 +70,7 @@ pub struct Paths {
     pub cache_dir: PathBuf,
     /// The ledger's SQLite file.
     pub ledger: PathBuf,
-    /// Which project directories the user trusts, see [`crate::trust`].
+    /// Which project directories the user trusts, see [`mod@crate::trust`].
     pub trusted: PathBuf,
 }
 

@@ -1,7 +1,7 @@
 //! The configuration: what may be set, from where, and what comes of it (SPEC 10.1).
 //!
 //! Every setting is declared once, in [`settings`]. A file goes through three stages: *raw* (keys and values with their
-//! places in the text), *checked* ([`check`]: each known, typed and in range) and *resolved* ([`resolve`]: [`Config`],
+//! places in the text), *checked* ([`check`]: each known, typed and in range) and *resolved* ([`mod@resolve`]: [`Config`],
 //! plain values). Layers, later over earlier: defaults, the user's file, a trusted project's file, the environment, the
 //! command line.
 

@@ -1,5 +1,5 @@
 //! The configuration as the rest of the program sees it: plain values, every default filled in, every cross reference
-//! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`super::resolve`].
+//! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`mod@super::resolve`].
 
 use crate::paths::Environment;
 use aish_core::policy::{ApprovalMode, Rule};

@@ -1,6 +1,6 @@
 //! Every setting, declared once: its key, type and range, what it does, its default, its environment variable and what a
 //! project may do with it. The check of files and variables, the defaults, `aish config`, and `docs/configuration.md` all
-//! come from [`SETTINGS`]; nothing else spells a key, except [`super::resolve`] where it reads one.
+//! come from [`SETTINGS`]; nothing else spells a key, except [`mod@super::resolve`] where it reads one.
 //!
 //! A key is a path such as `models.<name>.base_url`; a segment in angle brackets stands for a name the user chooses.
 
