@@ -1,4 +1,5 @@
-//! The terminal is given back: on every signal, wherever it strikes.
+//! What strikes the terminal from outside: signals, after which it is given back as it was found, and a window that changes its
+//! size.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(dead_code)]
 
@@ -70,4 +71,45 @@ fn stop_and_go_on() {
     wait_for_prompts(&terminal, 2);
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
+}
+
+/// SPEC 8.9: a window that changes its size in the middle of a stream stops nothing; what is framed after it fits the new width.
+#[test]
+fn resized_in_a_stream() {
+    let server = FakeServer::script([
+        Reply::stream()
+            .says("half ")
+            .stalls()
+            .says("more")
+            .finish("stop")
+            .done(),
+        Reply::call("c1", "glob", serde_json::json!({ "pattern": "*.rs" })),
+        Reply::text("none here"),
+    ]);
+    let sandbox = Sandbox::with_model(&server);
+    let mut terminal = sandbox.terminal(&[]).size(24, 90).start();
+    terminal.wait_for_text("fake ❯");
+    terminal.send_line("one");
+    terminal.wait_for_text("half");
+    terminal.resize(30, 50);
+    server.release();
+    terminal.wait_for_text("half more");
+    terminal.wait_for("the prompt", |screen| screen.contents().matches("fake ❯").count() >= 2);
+    terminal.send_line("two");
+    terminal.wait_for_text("none here");
+    let rules = terminal.look(|screen| {
+        let rows: Vec<String> = screen.rows(0, 50).filter(|row| row.starts_with("───")).collect();
+        rows
+    });
+    assert_eq!(rules.len(), 2, "{rules:?}");
+    assert!(
+        rules
+            .iter()
+            .all(|rule| (40..50).contains(&rule.trim_end().chars().count())),
+        "{rules:?}"
+    );
+    terminal.wait_for("the prompt", |screen| screen.contents().matches("fake ❯").count() >= 3);
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+    assert_eq!(terminal.settings(), *terminal.settings_at_start());
 }
