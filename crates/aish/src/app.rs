@@ -81,9 +81,7 @@ impl App {
         };
         let resolved = config::load(&paths, source, &judged, &overrides).map_err(|error| config_failure(&error))?;
         remarks.extend(resolved.warnings.iter().cloned());
-        if !resolved.config.mcp.servers.is_empty() {
-            remarks.push("MCP servers are configured, but not supported yet".to_owned());
-        }
+        remarks.extend(not_yet(&resolved.config));
         Ok(Self {
             environment,
             paths,
@@ -247,6 +245,21 @@ impl App {
             .map(|secret| ("config".to_owned(), secret.expose().to_owned()));
         Redactor::new(from_environment.chain(from_config))
     }
+}
+
+/// What is configured and has no effect yet: silence would look like it worked.
+fn not_yet(config: &Config) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !config.mcp.servers.is_empty() {
+        remarks.push("MCP servers are configured, but not supported yet".to_owned());
+    }
+    for model in config.models.iter().filter(|model| !model.fallback.is_empty()) {
+        remarks.push(format!(
+            "models.{}.fallback is configured, but not supported yet: a model that fails is not replaced",
+            model.name
+        ));
+    }
+    remarks
 }
 
 fn save_rule(file: &Path, rule: &str) -> Result<PathBuf, String> {
