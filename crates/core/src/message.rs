@@ -23,6 +23,9 @@ pub enum Part {
         /// The provider's signature or encrypted form, to be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
+        /// The wire format the signature belongs to, e.g. `anthropic`; none where nothing is signed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        format: Option<String>,
     },
     /// Text that came along with a question: standard input, a mentioned file, kept command output (SPEC 8.3).
     Context {
@@ -45,6 +48,15 @@ pub enum Part {
         /// The block as received.
         block: Value,
     },
+    /// Where a call of this reply stood among its blocks. Only there when the place says something: a block follows the
+    /// call, or the call is signed; other calls follow all blocks.
+    Call {
+        /// Which call of the reply, from 0.
+        index: usize,
+        /// The provider's signature of the call, to be sent back unchanged (Gemini).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
     /// A tool call whose stream was cut: kept as evidence, never run and never sent (SPEC 7.3).
     PartialCall {
         /// The name as far as it came.
@@ -58,6 +70,15 @@ impl Part {
     /// A text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
+    }
+
+    /// Thinking that nobody signed.
+    pub fn thinking(text: impl Into<String>) -> Self {
+        Self::Thinking {
+            text: text.into(),
+            signature: None,
+            format: None,
+        }
     }
 }
 
@@ -99,7 +120,7 @@ pub enum Message {
         parts: Vec<Part>,
         /// The calls, in order. Each is followed by exactly one [`Message::Tool`], in the same order.
         calls: Vec<MessageCall>,
-        /// The model that said it; thinking is only sent back to the same one.
+        /// The model that said it, by its configured name; thinking and a provider's own blocks go back to the same one only.
         model: Option<String>,
     },
     /// The result of one call.

@@ -61,6 +61,8 @@ struct Projector<'a> {
     steering: Vec<(u64, Message)>,
     /// The last turn whose question was seen: another message within it is steering.
     asked_turn: u64,
+    /// True when the last reply was paused by its provider: what follows continues it in the middle.
+    is_paused: bool,
     /// Ids sent so far: two calls of one request never share one, whatever an imported log says.
     sent_ids: HashSet<CallId>,
 }
@@ -138,6 +140,7 @@ impl<'a> Projector<'a> {
             loose_calls: Vec::new(),
             steering: Vec::new(),
             asked_turn: 0,
+            is_paused: false,
             sent_ids: HashSet::new(),
         }
     }
@@ -213,7 +216,11 @@ impl<'a> Projector<'a> {
             // Plain text stands in `content` alone.
             parts.push(Part::text(event.content.as_str()));
         }
+        if calls.is_empty() {
+            parts.retain(|part| !matches!(part, Part::Call { .. }));
+        }
         self.assistant_message(parts, &calls, data.model.clone());
+        self.is_paused = data.stop == ReplyStop::Paused;
     }
 
     /// Adds an assistant message and the results of its calls; joins it to the one before where that needs no result.
@@ -222,6 +229,7 @@ impl<'a> Projector<'a> {
             // An empty reply was asked for again; sending it back would only be refused.
             return;
         }
+        let continues = std::mem::take(&mut self.is_paused);
         let ids: Vec<CallId> = calls.iter().map(|call| self.unique_id(&call.data.id)).collect();
         let calls_out = calls.iter().zip(&ids).map(|(call, id)| message_call(call.data, id));
         let calls_out: Vec<MessageCall> = calls_out.collect();
@@ -236,7 +244,7 @@ impl<'a> Projector<'a> {
                     before.retain(|part| !matches!(part, Part::Thinking { .. } | Part::Provider { .. }));
                     *model_before = model;
                 }
-                if !before.is_empty() && !parts.is_empty() {
+                if !before.is_empty() && !parts.is_empty() && !continues {
                     before.push(Part::text("\n"));
                 }
                 before.extend(parts);
@@ -303,7 +311,11 @@ fn is_sendable(part: &Part) -> bool {
     match part {
         Part::Text { text } => !text.is_empty(),
         Part::PartialCall { .. } => false,
-        Part::Thinking { .. } | Part::Context { .. } | Part::Image { .. } | Part::Provider { .. } => true,
+        Part::Thinking { .. }
+        | Part::Context { .. }
+        | Part::Image { .. }
+        | Part::Provider { .. }
+        | Part::Call { .. } => true,
     }
 }
 
@@ -311,7 +323,7 @@ fn is_sendable(part: &Part) -> bool {
 fn says_something(part: &Part) -> bool {
     match part {
         Part::Text { text } => !text.trim().is_empty(),
-        Part::Thinking { .. } | Part::PartialCall { .. } => false,
+        Part::Thinking { .. } | Part::Call { .. } | Part::PartialCall { .. } => false,
         Part::Context { .. } | Part::Image { .. } | Part::Provider { .. } => true,
     }
 }

@@ -193,10 +193,10 @@ impl Call {
 }
 
 impl ReplyStop {
-    /// True for a reply that broke off: whatever calls it had can never run, nor be sent (SPEC 7.3).
+    /// True for a reply that broke off or was paused: whatever calls it had can never run, nor be sent (SPEC 7.3).
     pub(crate) fn is_cut(self) -> bool {
         match self {
-            Self::Length | Self::Truncated | Self::Refused | Self::Interrupted => true,
+            Self::Paused | Self::Length | Self::Truncated | Self::Refused | Self::Interrupted => true,
             Self::End | Self::ToolCalls | Self::Closing => false,
         }
     }
@@ -217,6 +217,7 @@ struct LastReply {
     attempt: u32,
     has_text: bool,
     context_seq: u64,
+    fallback: Option<String>,
 }
 
 /// The state of one turn: what folding its events gives.
@@ -240,6 +241,10 @@ pub struct Turn {
     /// Rounds before the current one.
     rounds_before: u32,
     mcp_rounds_before: u32,
+    /// Replies that their provider paused: each is another request, so they are counted against the limit of rounds.
+    pauses: u32,
+    /// The models the turn was handed to after another had failed, in order: it stays with the last one.
+    handed_to: Vec<String>,
     continuation: Option<ContinuationId>,
     cancelled: Option<String>,
     closing_text: bool,
@@ -262,6 +267,8 @@ impl Turn {
             previous_round_start: 0,
             rounds_before: 0,
             mcp_rounds_before: 0,
+            pauses: 0,
+            handed_to: Vec::new(),
             continuation: None,
             cancelled: None,
             closing_text: false,
@@ -326,6 +333,11 @@ impl Turn {
             Last::Failed(failed) => Some(failed),
             Last::Nothing | Last::Reply(_) => None,
         }
+    }
+
+    /// Rounds of tool calls so far, the current one included.
+    pub fn rounds(&self) -> u32 {
+        self.rounds_before + u32::from(!self.round().is_empty())
     }
 
     /// The calls of the last reply.

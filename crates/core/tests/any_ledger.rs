@@ -43,6 +43,7 @@ fn assistant(rng: &mut Rng) -> Body {
         ReplyStop::End,
         ReplyStop::ToolCalls,
         ReplyStop::ToolCalls,
+        ReplyStop::Paused,
         ReplyStop::Length,
         ReplyStop::Truncated,
         ReplyStop::Refused,
@@ -55,6 +56,7 @@ fn assistant(rng: &mut Rng) -> Body {
         Part::Thinking {
             text: "hm".into(),
             signature: Some("signed".into()),
+            format: Some("anthropic".into()),
         },
         Part::Provider {
             format: "anthropic".into(),
@@ -73,6 +75,7 @@ fn assistant(rng: &mut Rng) -> Body {
         attempt: rng.pick(&[0, 1, 2, u32::MAX]),
         stop: rng.pick(&stops),
         context_seq: rng.pick(&[0, 0, 3, 20, u64::MAX]),
+        fallback: None,
     })
 }
 
@@ -167,6 +170,8 @@ fn turn_event(rng: &mut Rng) -> Body {
             text_shown: rng.percent(50),
             retryable: rng.percent(50),
             retry_after_ms: Some(u64::MAX),
+            fallback: rng.percent(20).then(|| rng.pick(&["b", "c"]).to_owned()),
+            model: None,
         }),
         2 => Body::Suspended(continuation),
         3 => Body::Resumed(continuation),

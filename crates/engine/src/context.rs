@@ -104,13 +104,16 @@ fn redact(message: &mut Message, redactor: &Redactor) {
     let clean_parts = |parts: &mut Vec<Part>| {
         for part in parts {
             match part {
-                Part::Text { text } | Part::Context { text, .. } | Part::Thinking { text, signature: None } => {
-                    clean(text)
-                }
+                Part::Text { text }
+                | Part::Context { text, .. }
+                | Part::Thinking {
+                    text, signature: None, ..
+                } => clean(text),
                 // What is signed or its provider's own goes back to who made it, unchanged.
                 Part::Thinking { signature: Some(_), .. }
                 | Part::Image { .. }
                 | Part::Provider { .. }
+                | Part::Call { .. }
                 | Part::PartialCall { .. } => {}
             }
         }
@@ -171,7 +174,7 @@ fn message_chars(message: &Message) -> usize {
                 Part::Text { text } | Part::Thinking { text, .. } | Part::Context { text, .. } => text.len(),
                 Part::Image { data, .. } => data.len(),
                 Part::Provider { block, .. } => block.to_string().len(),
-                Part::PartialCall { .. } => 0,
+                Part::Call { .. } | Part::PartialCall { .. } => 0,
             })
             .sum::<usize>()
     };

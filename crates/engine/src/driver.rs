@@ -168,6 +168,7 @@ impl Driver {
                     attempt,
                     tool_choice,
                     wait_ms,
+                    model: _,
                 } => self.call_model(attempt, tool_choice, wait_ms, notices, &stop).await,
                 Step::Gate(calls) => self.gate(&calls).await,
                 Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,

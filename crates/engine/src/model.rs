@@ -79,11 +79,13 @@ impl Driver {
         let model = self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
         let prompt = context::build(&self.session, &settings, &self.engine, &model);
         let request = Request {
+            model: &model.name,
             system: &prompt.system,
             messages: &prompt.messages,
             tools: &prompt.tools,
             tool_choice,
             max_output_tokens: model.max_output_tokens,
+            schema: None,
         };
         notices.push(Notice::Asking {
             model: model.name.clone(),
@@ -184,6 +186,7 @@ impl Driver {
             attempt,
             stop: reply.stop,
             context_seq,
+            fallback: None,
         };
         let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];
         drafts.extend(calls);
@@ -240,6 +243,8 @@ impl Driver {
             text_shown,
             retryable: error.kind.is_retryable() && asked_ms.is_none_or(|ms| ms <= RETRY_AFTER_MAX_MS),
             retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(attempt))),
+            model: None,
+            fallback: None,
         };
         let message = self.engine.redactor.redact(&error.message).into_owned();
         Draft::new(turn, message, Body::ModelFailed(data))
@@ -251,7 +256,7 @@ impl Driver {
 fn whole_or_cut(mut reply: Reply) -> Reply {
     let is_cut = match reply.stop {
         ReplyStop::Length | ReplyStop::Truncated | ReplyStop::Refused | ReplyStop::Interrupted => true,
-        ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Closing => false,
+        ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Paused | ReplyStop::Closing => false,
     };
     if !is_cut && reply.error.is_some() {
         reply.stop = ReplyStop::Truncated;

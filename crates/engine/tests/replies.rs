@@ -25,6 +25,7 @@ fn reply_ending(text: &str, stop: ReplyStop, error: Option<ProviderError>) -> Ac
             usage: None,
             model: None,
             error,
+            remarks: Vec::new(),
         },
     }
 }
@@ -192,6 +193,7 @@ async fn another_model_answers() {
             usage: None,
             model: Some(model.to_owned()),
             error: None,
+            remarks: Vec::new(),
         },
     };
     let world = World::new([reply("vendor/fake-2026-11-21"), reply("other"), reply("third")]);

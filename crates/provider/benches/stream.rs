@@ -69,7 +69,8 @@ fn stream(bencher: divan::Bencher<'_, '_>, read_bytes: usize) {
                 out.clear();
                 let sink = |event: sse::Event<'_>| {
                     OpenaiChat
-                        .decode_event(&event, &mut |piece| assembler.push(piece, &mut out))
+                        .decoder()
+                        .event(&event, &mut |piece| assembler.push(piece, &mut out))
                         .unwrap();
                 };
                 parser.feed(chunk, sink).unwrap();
@@ -118,11 +119,13 @@ fn request(bencher: divan::Bencher<'_, '_>) {
     let (messages, tools) = conversation();
     let profile = ModelProfile::openai_chat("http://127.0.0.1:8080/v1", "m");
     let request = Request {
+        model: "tested",
         system: "You are a shell.",
         messages: &messages,
         tools: &tools,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
+        schema: None,
     };
     let bytes = OpenaiChat.encode(request, &profile).unwrap().body.len();
     bencher

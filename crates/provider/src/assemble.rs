@@ -21,9 +21,13 @@
 //! reply counts as if it had said `tool_calls` there, and nothing that follows is looked at.
 //!
 //! Partial calls become [`Part::PartialCall`] blocks: shown, kept, never run.
+//!
+//! A call's place among the blocks is kept as a [`Part::Call`] where it says something: formats that sign their thinking
+//! want it back in the order it came.
 
 use crate::codec::names::WireNames;
 use crate::codec::{CallFragment, Finish, Piece};
+use crate::profile::Format;
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyCall};
 use aish_core::event::{ReplyStop, Usage};
 use aish_core::message::Part;
@@ -67,6 +71,8 @@ pub struct Assembler {
     is_done: bool,
     calls_max: Option<usize>,
     has_enough: bool,
+    /// The next text or thinking is a block of its own.
+    is_boundary: bool,
     usage: Option<Usage>,
     model: Option<String>,
     error: Option<ProviderError>,
@@ -104,8 +110,12 @@ impl Assembler {
             }
             Piece::Text(text) => self.text(&text, out),
             Piece::Thinking(text) => self.say(Voice::Thinking, &text, out),
+            Piece::Signature { format, text } => self.sign(format, &text),
+            Piece::Boundary => self.is_boundary = true,
+            Piece::Block { format, block } => self.block(format, block),
             Piece::Call(fragment) => {
                 self.is_finish_stale = self.finish.is_some();
+                let before = self.calls.len();
                 let (calls, names) = (&mut self.calls, &self.names);
                 match calls.add(&fragment, names) {
                     Ok(added) => {
@@ -116,6 +126,7 @@ impl Assembler {
                     }
                     Err(error) => self.fail(too_large(&error.to_string())),
                 }
+                self.place_call(before, fragment.signature.as_deref());
             }
             Piece::Finish(finish) => {
                 self.finish = Some(finish);
@@ -179,13 +190,21 @@ impl Assembler {
         let stop = self.stop(ending);
         let mut calls = Vec::new();
         match stop {
-            ReplyStop::ToolCalls => calls = std::mem::take(&mut self.calls).into_calls(&self.names),
+            ReplyStop::ToolCalls => {
+                calls = std::mem::take(&mut self.calls).into_calls(&self.names);
+                // Without anything behind it, a place says nothing.
+                while let Some(Part::Call { signature: None, .. }) = self.parts.last() {
+                    self.parts.pop();
+                }
+            }
             ReplyStop::End => calls = self.take_text_calls(),
-            ReplyStop::Length
+            ReplyStop::Paused
+            | ReplyStop::Length
             | ReplyStop::Truncated
             | ReplyStop::Refused
             | ReplyStop::Interrupted
             | ReplyStop::Closing => {
+                self.parts.retain(|part| !matches!(part, Part::Call { .. }));
                 let cut = std::mem::take(&mut self.calls).into_calls(&self.names);
                 self.parts.extend(cut.into_iter().map(|call| Part::PartialCall {
                     name: call.name,
@@ -205,6 +224,7 @@ impl Assembler {
             usage,
             model: self.model,
             error: self.error,
+            remarks: Vec::new(),
         }
     }
 
@@ -221,6 +241,8 @@ impl Assembler {
         match self.finish {
             Some(Finish::Stop | Finish::ToolCalls) if self.is_finish_stale && !self.is_done => ReplyStop::Truncated,
             Some(Finish::Stop | Finish::ToolCalls) => whole,
+            Some(Finish::Paused) if self.calls.is_empty() => ReplyStop::Paused,
+            Some(Finish::Paused) => whole,
             Some(Finish::Length) => ReplyStop::Length,
             Some(Finish::Refused) => ReplyStop::Refused,
             Some(Finish::Aborted) => ReplyStop::Truncated,
@@ -250,17 +272,71 @@ impl Assembler {
             return;
         }
         show(voice, text, out);
+        let is_new = std::mem::take(&mut self.is_boundary);
         let same = match self.parts.len() {
+            0..PARTS_MAX if is_new => None,
             0..PARTS_MAX => self.parts.last_mut().and_then(|part| text_in(voice, part)),
             _ => self.parts.iter_mut().rev().find_map(|part| text_in(voice, part)),
         };
         match (same, voice) {
             (Some(same), _) => same.push_str(text),
             (None, Voice::Text) => self.parts.push(Part::text(text)),
-            (None, Voice::Thinking) => self.parts.push(Part::Thinking {
-                text: text.to_owned(),
-                signature: None,
-            }),
+            (None, Voice::Thinking) => self.parts.push(Part::thinking(text)),
+        }
+    }
+
+    /// Adds to the signature of the thinking that came last.
+    fn sign(&mut self, format: Format, text: &str) {
+        self.bytes += text.len();
+        if text.is_empty() || self.bytes > REPLY_BYTES_MAX {
+            return;
+        }
+        let is_new = std::mem::take(&mut self.is_boundary);
+        if let Some(Part::Thinking {
+            signature, format: of, ..
+        }) = self.parts.last_mut().filter(|_| !is_new)
+        {
+            signature.get_or_insert_default().push_str(text);
+            *of = Some(format.name().to_owned());
+        } else {
+            self.add(Part::Thinking {
+                text: String::new(),
+                signature: Some(text.to_owned()),
+                format: Some(format.name().to_owned()),
+            });
+        }
+    }
+
+    fn block(&mut self, format: Format, block: serde_json::Value) {
+        self.is_boundary = false;
+        // As long as it will be in the ledger, which is what the bound is for.
+        self.bytes += block.to_string().len();
+        self.add(Part::Provider {
+            format: format.name().to_owned(),
+            block,
+        });
+    }
+
+    /// Keeps where a call stands, if the last fragment began one, and its signature.
+    fn place_call(&mut self, calls_before: usize, signature: Option<&str>) {
+        let signature = signature.filter(|signature| !signature.is_empty()).map(str::to_owned);
+        self.bytes += signature.as_ref().map_or(0, String::len);
+        if self.calls.len() > calls_before {
+            self.add(Part::Call {
+                index: calls_before,
+                signature,
+            });
+        } else if let (Some(signature), Some(Part::Call { signature: last, .. })) = (signature, self.parts.last_mut()) {
+            *last = Some(signature);
+        }
+    }
+
+    /// Adds a block that no other can be joined to.
+    fn add(&mut self, part: Part) {
+        if self.parts.len() < PARTS_MAX + CALLS_MAX {
+            self.parts.push(part);
+        } else {
+            self.fail(too_large(&format!("the reply has more than {PARTS_MAX} blocks")));
         }
     }
 
@@ -297,6 +373,7 @@ fn text_in(voice: Voice, part: &mut Part) -> Option<&mut String> {
             | Part::Context { .. }
             | Part::Image { .. }
             | Part::Provider { .. }
+            | Part::Call { .. }
             | Part::PartialCall { .. },
         ) => None,
     }

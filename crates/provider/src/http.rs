@@ -125,7 +125,9 @@ impl HttpProvider {
     async fn post(&self, url: &str, encoded: Encoded, target: &Target) -> Result<reqwest::Response, ProviderError> {
         let mut headers = HeaderMap::new();
         for (name, value) in encoded.headers {
-            headers.insert(name, HeaderValue::from_static(value));
+            let value = HeaderValue::from_str(&value)
+                .map_err(|_| target.error(ErrorKind::Protocol, "a header cannot be written"))?;
+            headers.insert(name, value);
         }
         if let Some(key) = &self.key {
             let header = self.codec.key_header();

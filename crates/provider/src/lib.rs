@@ -28,6 +28,9 @@ pub use profile::ModelProfile;
 /// What a model is asked. Borrowed: a long conversation is not copied to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
+    /// The model's name in the configuration, as in [`Message::Assistant`]: what it thought and its provider's own blocks go
+    /// back to it alone; other models get them as text, see [`mod@codec::handover`].
+    pub model: &'a str,
     /// Standing instructions; empty for none.
     pub system: &'a str,
     /// The conversation, each call followed by exactly one result.
@@ -38,6 +41,8 @@ pub struct Request<'a> {
     pub tool_choice: ToolChoice,
     /// Tokens the reply may have; `None` leaves it to the server.
     pub max_output_tokens: Option<u64>,
+    /// A JSON Schema the text of the reply must fit (structured output); none leaves it free.
+    pub schema: Option<&'a serde_json::Value>,
 }
 
 /// A piece of a reply, for whoever watches; the [`Reply`] holds all of it again.
@@ -80,6 +85,9 @@ pub struct Reply {
     pub model: Option<String>,
     /// An error the stream itself reported after it had begun (SPEC 7.4: an error body with status 200).
     pub error: Option<ProviderError>,
+    /// What a person should know of how it came about, one line each, e.g. that the server refused a field and was asked
+    /// without it.
+    pub remarks: Vec<String>,
 }
 
 /// Why a request to a model failed.

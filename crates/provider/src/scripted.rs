@@ -77,6 +77,7 @@ impl Act {
             usage: None,
             model: None,
             error: None,
+            remarks: Vec::new(),
         };
         Self::Reply { deltas, reply }
     }
@@ -85,6 +86,8 @@ impl Act {
 /// A request as it was asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
+    /// The model's configured name.
+    pub model: String,
     /// Standing instructions.
     pub system: String,
     /// The conversation.
@@ -137,6 +140,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Provider for Scripted {
     fn send<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Box<dyn ReplyStream>, ProviderError>> {
         lock(&self.asked).push(Asked {
+            model: request.model.to_owned(),
             system: request.system.to_owned(),
             messages: request.messages.to_vec(),
             tools: request.tools.to_vec(),
@@ -205,10 +209,7 @@ fn cut_short(shown: &[Delta], whole: Option<Reply>) -> Reply {
     for delta in shown {
         parts.push(match delta {
             Delta::Text(text) => Part::text(text),
-            Delta::Thinking(text) => Part::Thinking {
-                text: text.clone(),
-                signature: None,
-            },
+            Delta::Thinking(text) => Part::thinking(text.as_str()),
             Delta::CallBegun { name } => Part::PartialCall {
                 name: name.clone(),
                 arguments: String::new(),
@@ -222,6 +223,7 @@ fn cut_short(shown: &[Delta], whole: Option<Reply>) -> Reply {
         usage: None,
         model: whole.and_then(|reply| reply.model),
         error: None,
+        remarks: Vec::new(),
     }
 }
 
@@ -231,11 +233,13 @@ mod tests {
     use super::*;
 
     const REQUEST: Request<'_> = Request {
+        model: "scripted",
         system: "s",
         messages: &[],
         tools: &[],
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
+        schema: None,
     };
 
     #[tokio::test]

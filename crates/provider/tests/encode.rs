@@ -45,11 +45,13 @@ fn result(n: usize, output: &str) -> Message {
 
 fn encode(profile: &ModelProfile, messages: &[Message], tools: &[ToolSpec]) -> Value {
     let request = Request {
+        model: "tested",
         system: "Be brief.",
         messages,
         tools,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
+        schema: None,
     };
     serde_json::from_slice(&OpenaiChat.encode(request, profile).unwrap().body).unwrap()
 }

@@ -40,11 +40,13 @@ fn provider(server: &Server) -> HttpProvider {
 
 fn request(messages: &[Message]) -> Request<'_> {
     Request {
+        model: "tested",
         system: "",
         messages,
         tools: &[],
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,
+        schema: None,
     }
 }
 

@@ -50,7 +50,9 @@ fn decode<'c>(chunks: impl Iterator<Item = &'c [u8]>) -> Reply {
     let mut out = Vec::new();
     let mut sink = |event: sse::Event<'_>| {
         // A cut event is what some of these tests are about.
-        let _broken = OpenaiChat.decode_event(&event, &mut |piece| assembler.push(piece, &mut out));
+        let _broken = OpenaiChat
+            .decoder()
+            .event(&event, &mut |piece| assembler.push(piece, &mut out));
     };
     for chunk in chunks {
         parser.feed(chunk, &mut sink).unwrap();
@@ -114,6 +116,7 @@ fn naive_chunk(chunk: &Value, message: &str, said: &mut Said) {
             output_tokens: count(&chunk["usage"]["completion_tokens"]),
             cached_tokens: count(&chunk["usage"]["prompt_tokens_details"]["cached_tokens"]),
             model: chunk["model"].as_str().map(str::to_owned),
+            ..Usage::default()
         });
     }
 }
@@ -291,7 +294,8 @@ fn whole_bodies_decode_as_recorded() {
         let body = read(&format!("{name}.response.json"));
         let mut assembler = assembler();
         OpenaiChat
-            .decode_body(&body, &mut |piece| assembler.push(piece, &mut Vec::new()))
+            .decoder()
+            .body(&body, &mut |piece| assembler.push(piece, &mut Vec::new()))
             .unwrap();
         let mut said = Said::default();
         naive_chunk(&serde_json::from_str(&body).unwrap(), "message", &mut said);
@@ -372,11 +376,13 @@ fn check_request(name: &str, messages: &[Message], tool_choice: ToolChoice, not_
         ..ModelProfile::openai_chat("http://127.0.0.1:8080/v1", "smollm2")
     };
     let request = Request {
+        model: "tested",
         system: "",
         messages,
         tools: &tools,
         tool_choice,
         max_output_tokens: recorded["max_tokens"].as_u64(),
+        schema: None,
     };
     let encoded = OpenaiChat.encode(request, &profile).unwrap();
     let mut ours: Value = serde_json::from_slice(&encoded.body).unwrap();
@@ -409,13 +415,7 @@ fn requests_are_written_as_recorded() {
         &["seed"],
     );
     let called = |text: &str, calls: &[MessageCall]| Message::Assistant {
-        parts: vec![
-            Part::Thinking {
-                text: "Two cities.".to_owned(),
-                signature: None,
-            },
-            Part::text(text),
-        ],
+        parts: vec![Part::thinking("Two cities."), Part::text(text)],
         calls: calls.to_vec(),
         model: None,
     };

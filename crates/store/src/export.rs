@@ -135,7 +135,7 @@ fn with_parts(mut text: String, parts: &[Part]) -> String {
             Part::Text { text: more } => {
                 let _ = write!(text, "\n{}", said(more));
             }
-            Part::Thinking { .. } | Part::Provider { .. } | Part::PartialCall { .. } => {}
+            Part::Thinking { .. } | Part::Provider { .. } | Part::Call { .. } | Part::PartialCall { .. } => {}
         }
     }
     text

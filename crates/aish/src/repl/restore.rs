@@ -123,6 +123,7 @@ mod tests {
             attempt: 1,
             stop: ReplyStop::End,
             context_seq: 0,
+            fallback: None,
         };
         Draft::new(1, text, Body::Assistant(data))
     }

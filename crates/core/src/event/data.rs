@@ -28,6 +28,9 @@ pub struct Assistant {
     /// The last event the request was built from: a message typed later was not seen by this reply (SPEC 3.5a).
     #[serde(default)]
     pub context_seq: u64,
+    /// The model to ask instead where this reply said nothing and may not be asked for again (SPEC 7.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
 }
 
 /// How a reply ended.
@@ -38,6 +41,8 @@ pub enum ReplyStop {
     End,
     /// It waits for the results of its calls.
     ToolCalls,
+    /// The provider paused a long turn of its own tools: it goes on when the reply is sent back (SPEC 7.6).
+    Paused,
     /// The length limit cut it.
     Length,
     /// The stream broke off.
@@ -258,7 +263,7 @@ pub struct CallStarted {
 }
 
 /// A request to a model failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelFailed {
     /// What kind of failure, e.g. `connect`, `http_429`, `truncated`, `empty`.
     pub error: String,
@@ -272,6 +277,12 @@ pub struct ModelFailed {
     /// How long to wait first, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The model that failed, by its configured name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The model to ask instead, once this one may not be asked again (SPEC 7.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
 }
 
 /// A turn was suspended or resumed.
@@ -314,7 +325,12 @@ pub struct Command {
     pub output: String,
 }
 
-/// Tokens of one reply, as the provider counted them.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Tokens of one reply, as the provider counted them. `input_tokens` is the whole request, cached or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the request.
@@ -326,6 +342,12 @@ pub struct Usage {
     /// Tokens of the request that a cache answered.
     #[serde(default)]
     pub cached_tokens: u64,
+    /// Tokens of the request that were written into a cache, where the provider counts them (and charges more for them).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// Tokens of the reply that were thinking, where the provider counts them; part of `output_tokens`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reasoning_tokens: u64,
     /// Which model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -23,12 +23,10 @@ fn ledger(script: &str) -> Vec<Event> {
                 attempt: 1,
                 stop,
                 context_seq: seen.parse().unwrap(),
+                fallback: None,
             })
         };
-        let thought = Part::Thinking {
-            text: "hm".into(),
-            signature: None,
-        };
+        let thought = Part::thinking("hm");
         let half = Part::PartialCall {
             name: "bash".into(),
             arguments: "{\"comm".into(),

@@ -70,11 +70,11 @@ impl Turn {
     }
 
     /// A reply or a failure may come now: only where the model is to be asked. Of two drivers that both asked it, the
-    /// second finds the turn past that point.
-    fn expect_model(&self) -> Result<(), InvalidEvent> {
+    /// second finds the turn past that point. Gives the model the turn was handed over to, if it was.
+    fn expect_model(&self) -> Result<Option<String>, InvalidEvent> {
         self.expect_unclosed()?;
         match self.next() {
-            Step::CallModel { .. } => Ok(()),
+            Step::CallModel { model, .. } => Ok(model),
             Step::Gate(_) | Step::AskApproval(_) | Step::RunTools(_) | Step::AwaitClient(_) => {
                 Err(InvalidEvent::OpenCalls)
             }
@@ -116,7 +116,7 @@ impl Turn {
     }
 
     fn apply_reply(&mut self, data: &Assistant, event: &Event) -> Result<(), InvalidEvent> {
-        self.expect_model()?;
+        let model = self.expect_model()?;
         // Zero: written without that knowledge, so the reply is taken to have seen everything before it.
         let context_seq = match data.context_seq {
             0 => event.seq.saturating_sub(1),
@@ -136,14 +136,24 @@ impl Turn {
         }
         self.reply_ids.push(data.reply_id.clone());
         self.settled_seq = event.seq;
+        self.pauses += u32::from(data.stop == ReplyStop::Paused);
+        self.handed_over(model);
         self.last = Last::Reply(LastReply {
             id: data.reply_id.clone(),
             stop: data.stop,
             attempt: data.attempt.max(1),
             has_text: !event.content.trim().is_empty(),
             context_seq,
+            fallback: data.fallback.clone(),
         });
         Ok(())
+    }
+
+    /// From here on the turn is with that model.
+    fn handed_over(&mut self, model: Option<String>) {
+        if let Some(model) = model.filter(|model| self.handed_to.last() != Some(model)) {
+            self.handed_to.push(model);
+        }
     }
 
     fn apply_failed(&mut self, data: &ModelFailed) -> Result<(), InvalidEvent> {
@@ -159,7 +169,8 @@ impl Turn {
             }
             return Ok(());
         }
-        self.expect_model()?;
+        let model = self.expect_model()?;
+        self.handed_over(model);
         self.last = Last::Failed(data.clone());
         Ok(())
     }

@@ -105,6 +105,7 @@ impl Turn {
             attempt: 0,
             stop: ReplyStop::Closing,
             context_seq: 0,
+            fallback: None,
         };
         Draft::new(self.number, text, Body::Assistant(data))
     }

@@ -19,6 +19,9 @@ pub enum Step {
         tool_choice: ToolChoice,
         /// Wait this long first, in milliseconds.
         wait_ms: u64,
+        /// The model to ask, by its configured name, where the turn was handed over to it (SPEC 7.6); `None` leaves it to the
+        /// settings in force.
+        model: Option<String>,
     },
     /// Judge these calls; append a `call_gated` for each.
     Gate(Vec<CallId>),
@@ -107,10 +110,12 @@ impl Turn {
             Last::Failed(failed) if failed.retryable && !failed.text_shown => {
                 match self.attempt_after(failed.attempt) {
                     Some(attempt) => self.call_model(attempt, failed.retry_after_ms.unwrap_or(0)),
-                    None => Step::Done(StopReason::ModelFailed),
+                    None => self.hand_over(failed.fallback.as_ref(), StopReason::ModelFailed),
                 }
             }
-            Last::Failed(_) => Step::Done(StopReason::ModelFailed),
+            // What was shown is not asked for again from anybody without the person knowing.
+            Last::Failed(failed) if failed.text_shown => Step::Done(StopReason::ModelFailed),
+            Last::Failed(failed) => self.hand_over(failed.fallback.as_ref(), StopReason::ModelFailed),
             Last::Reply(reply) => self.next_after_reply(reply),
         }
     }
@@ -154,9 +159,18 @@ impl Turn {
         if self.steered_seq > reply.context_seq {
             return self.call_model(1, 0);
         }
+        if reply.stop == ReplyStop::Paused {
+            return if self.pauses <= self.started.as_ref().map_or(0, |started| started.limits.max_tool_turns) {
+                self.call_model(1, 0)
+            } else {
+                Step::Done(StopReason::Truncated)
+            };
+        }
         let settled = match (reply.stop, reply.has_text) {
-            (ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Closing, true) => Some(self.answered_reason()),
-            (ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Closing, false) => None,
+            (ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Paused | ReplyStop::Closing, true) => {
+                Some(self.answered_reason())
+            }
+            (ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Paused | ReplyStop::Closing, false) => None,
             (ReplyStop::Length | ReplyStop::Truncated, true) => Some(StopReason::Truncated),
             (ReplyStop::Length | ReplyStop::Truncated, false) => None,
             (ReplyStop::Refused, _) => Some(StopReason::ModelFailed),
@@ -166,22 +180,40 @@ impl Turn {
             (Some(reason), _) => Step::Done(reason),
             (None, Some(attempt)) => self.call_model(attempt, 0),
             (None, None) if matches!(reply.stop, ReplyStop::Length | ReplyStop::Truncated) => {
-                Step::Done(StopReason::Truncated)
+                self.hand_over(reply.fallback.as_ref(), StopReason::Truncated)
             }
-            (None, None) => Step::Done(StopReason::ModelFailed),
+            (None, None) => self.hand_over(reply.fallback.as_ref(), StopReason::ModelFailed),
+        }
+    }
+
+    /// The next model of the chain, or the end where there is none. A turn is never handed to the same model twice, so that
+    /// two that name each other do not go on for ever.
+    fn hand_over(&self, to: Option<&String>, otherwise: StopReason) -> Step {
+        match to.filter(|to| !self.handed_to.contains(to)) {
+            Some(to) => Step::CallModel {
+                attempt: 1,
+                tool_choice: self.tool_choice(),
+                wait_ms: 0,
+                model: Some(to.clone()),
+            },
+            None => Step::Done(otherwise),
+        }
+    }
+
+    fn tool_choice(&self) -> ToolChoice {
+        if self.limit_reached().is_some() {
+            ToolChoice::None
+        } else {
+            ToolChoice::Auto
         }
     }
 
     fn call_model(&self, attempt: u32, wait_ms: u64) -> Step {
-        let tool_choice = if self.limit_reached().is_some() {
-            ToolChoice::None
-        } else {
-            ToolChoice::Auto
-        };
         Step::CallModel {
             attempt,
-            tool_choice,
+            tool_choice: self.tool_choice(),
             wait_ms,
+            model: self.handed_to.last().cloned(),
         }
     }
 

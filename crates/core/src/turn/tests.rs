@@ -89,6 +89,11 @@ impl Script {
                 text_shown: has("shown"),
                 retryable: !has("fatal"),
                 retry_after_ms: has("later").then_some(700),
+                model: None,
+                fallback: words
+                    .iter()
+                    .find_map(|word| word.strip_prefix("else="))
+                    .map(str::to_owned),
             })),
             "gate" => draft(Body::CallGated(self.gated(id(), &words))),
             "yes" | "no" => draft(Body::CallAnswered(CallAnswered {
@@ -143,6 +148,7 @@ impl Script {
             stop,
             // `unseen`: the last event came after the request was built.
             context_seq: if unseen { self.seq - 1 } else { self.seq },
+            fallback: None,
         };
         Draft::new(1, text, Body::Assistant(data))
     }
@@ -222,6 +228,7 @@ fn shown(step: &Step) -> String {
             attempt,
             tool_choice,
             wait_ms,
+            model,
         } => {
             let tools = if *tool_choice == ToolChoice::None {
                 " without tools"
@@ -233,7 +240,8 @@ fn shown(step: &Step) -> String {
             } else {
                 String::new()
             };
-            format!("model {attempt}{tools}{wait}")
+            let other = model.as_ref().map(|model| format!(" as {model}")).unwrap_or_default();
+            format!("model {attempt}{tools}{wait}{other}")
         }
         Step::Gate(calls) => format!("gate {}", list(calls)),
         Step::AskApproval(calls) => format!("ask {}", list(calls)),

@@ -223,6 +223,8 @@ fn model(turn: &Turn, context_seq: u64, attempt: u32, choice: ToolChoice, rng: &
             text_shown: rng.percent(20),
             retryable: rng.percent(80),
             retry_after_ms: None,
+            model: None,
+            fallback: rng.percent(30).then(|| rng.pick(&["b", "c"]).to_owned()),
         };
         return vec![Draft::new(number, "failed", Body::ModelFailed(failed))];
     }
@@ -236,18 +238,12 @@ fn model(turn: &Turn, context_seq: u64, attempt: u32, choice: ToolChoice, rng: &
     let stop = if is_cut {
         rng.pick(&cut)
     } else {
-        rng.pick(&[ReplyStop::End, ReplyStop::ToolCalls])
+        rng.pick(&[ReplyStop::End, ReplyStop::ToolCalls, ReplyStop::Paused])
     };
     let text = rng.pick(&["", "  ", "I will look.", "There."]);
     let parts = match rng.below(4) {
         0 => vec![Part::text(text)],
-        1 => vec![
-            Part::Thinking {
-                text: "hm".into(),
-                signature: None,
-            },
-            Part::text(text),
-        ],
+        1 => vec![Part::thinking("hm"), Part::text(text)],
         2 => vec![Part::PartialCall {
             name: "bash".into(),
             arguments: "{\"co".into(),
@@ -262,10 +258,11 @@ fn model(turn: &Turn, context_seq: u64, attempt: u32, choice: ToolChoice, rng: &
         attempt,
         stop,
         context_seq: if rng.percent(95) { context_seq } else { 0 },
+        fallback: None,
     };
     let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];
     let calls_percent = if choice == ToolChoice::None { 25 } else { 65 };
-    if !is_cut && rng.percent(calls_percent) {
+    if !is_cut && stop != ReplyStop::Paused && rng.percent(calls_percent) {
         for n in 0..1 + rng.below(3) {
             let function = Function {
                 name: rng.pick(&["bash", "glob"]).to_owned(),

@@ -38,7 +38,9 @@ fn run<S: AsRef<str>>(payloads: &[S]) -> (Reply, Vec<Delta>) {
             data: Cow::Borrowed(payload.as_ref()),
             id: Cow::Borrowed(""),
         };
-        let read = OpenaiChat.decode_event(&event, &mut |piece| assembler.push(piece, &mut out));
+        let read = OpenaiChat
+            .decoder()
+            .event(&event, &mut |piece| assembler.push(piece, &mut out));
         if let Err(error) = read {
             assembler.fail(error);
         }
@@ -299,10 +301,7 @@ fn reasoning() {
         r#"{"choices":[{"delta":{"content":"<think>hm</think>\n\n"}}]}"#,
     ] {
         let (reply, shown) = run(&[payload.to_owned(), text("yes"), STOP.to_owned()]);
-        let thinking = Part::Thinking {
-            text: "hm".to_owned(),
-            signature: None,
-        };
+        let thinking = Part::thinking("hm");
         assert_eq!(reply.parts, [thinking, Part::text("yes")], "{payload}");
         assert_eq!(shown, [Delta::Thinking("hm".to_owned()), Delta::Text("yes".to_owned())]);
     }
@@ -356,6 +355,7 @@ fn fragment(index: u64, arguments: &str) -> Piece<'_> {
         id: None,
         name: Some("now".into()),
         arguments: Some(arguments.into()),
+        signature: None,
     })
 }
 
@@ -403,7 +403,8 @@ fn held_to_one_call() {
             id: Cow::Borrowed(""),
         };
         OpenaiChat
-            .decode_event(&event, &mut |piece| assembler.push(piece, &mut Vec::new()))
+            .decoder()
+            .event(&event, &mut |piece| assembler.push(piece, &mut Vec::new()))
             .unwrap();
     };
     let mut assembler = assembler().with_calls_max(1);

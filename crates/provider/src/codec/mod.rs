@@ -1,23 +1,32 @@
 //! Wire formats as pure functions: a request of canonical messages to bytes, a provider's payloads to [`Piece`]s.
 //!
-//! This file owns the [`Codec`] trait and what codecs and the assembler ([`crate::assemble`]) say to each other; each
-//! format is one file beside it, and adding a provider is adding one. A codec does no IO, keeps no state between
-//! payloads and decides nothing about a reply's end: it only translates. Names of tools are translated by [`names`].
+//! This file owns the [`Codec`] and [`Decoder`] traits and what codecs and the assembler ([`crate::assemble`]) say to each
+//! other; each format is one module beside it, and adding a provider is adding one. A codec does no IO and decides nothing
+//! about a reply's end: it only translates; what it must remember between two payloads of one reply is in its [`Decoder`].
+//! Names of tools are translated by [`names`], schemas by [`schema`], what another model said by [`handover`].
 
 use crate::profile::{Format, ModelProfile};
-use crate::{ProviderError, Request, sse};
+use crate::{ErrorKind, ProviderError, Request, sse};
 use aish_core::event::Usage;
 use std::borrow::Cow;
 
+pub mod anthropic;
 pub mod failure;
+pub mod gemini;
+pub mod handover;
 mod lenient;
 pub mod names;
 pub mod openai_chat;
+pub mod openai_responses;
+pub mod schema;
 
 use names::WireNames;
 
 /// Characters of a server's own words that are quoted in an error.
 pub const QUOTE_CHARS_MAX: usize = 400;
+
+/// Characters of a broken payload that its error quotes.
+const EXCERPT_CHARS: usize = 80;
 
 /// A piece of a reply, as a provider's payload carried it, free of its wire format.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +35,22 @@ pub enum Piece<'a> {
     Text(Cow<'a, str>),
     /// Text the model thought.
     Thinking(Cow<'a, str>),
+    /// A piece of the signature of the thinking that came last; without any, of a thinking block without text.
+    Signature {
+        /// The format it belongs to.
+        format: Format,
+        /// The piece.
+        text: Cow<'a, str>,
+    },
+    /// The text or thinking that follows is a block of its own, though it may be of the kind of the one before it.
+    Boundary,
+    /// A block only its provider understands, whole.
+    Block {
+        /// The format it belongs to.
+        format: Format,
+        /// The block as received.
+        block: serde_json::Value,
+    },
     /// A part of a tool call.
     Call(CallFragment<'a>),
     /// The provider says why the reply ends.
@@ -51,6 +76,8 @@ pub struct CallFragment<'a> {
     pub name: Option<Cow<'a, str>>,
     /// The next piece of the argument text.
     pub arguments: Option<Cow<'a, str>>,
+    /// The provider's signature of the call.
+    pub signature: Option<Cow<'a, str>>,
 }
 
 /// Why a provider says a reply ends.
@@ -60,6 +87,8 @@ pub enum Finish {
     Stop,
     /// It waits for its calls' results.
     ToolCalls,
+    /// The provider paused: it goes on when the reply is sent back.
+    Paused,
     /// The length limit cut it.
     Length,
     /// It was withheld.
@@ -74,9 +103,9 @@ pub enum Finish {
 #[derive(Clone, Debug)]
 pub struct Encoded {
     /// What follows the base URL, e.g. `/chat/completions`.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// Headers besides the key, names in lower case.
-    pub headers: Vec<(&'static str, &'static str)>,
+    pub headers: Vec<(&'static str, Cow<'static, str>)>,
     /// The JSON body.
     pub body: Vec<u8>,
     /// How tools are named in it, to read the reply with.
@@ -106,26 +135,45 @@ pub trait Codec: Send + Sync {
     /// Where the key goes.
     fn key_header(&self) -> KeyHeader;
 
-    /// Reads the payload of one event.
+    /// A reader for one reply.
+    fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// What a refused request means: the kind of failure and the server's words, on one line.
+    fn decode_error(&self, status: u16, body: &str) -> ProviderError;
+}
+
+/// Reads one reply. It holds what one payload says of a later one, e.g. which block has which index, within bounds.
+pub trait Decoder: Send {
+    /// Reads the payload of one event of a stream.
     ///
     /// # Errors
     /// It is not what the format promises.
-    fn decode_event(&self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError>;
+    fn event(&mut self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError>;
 
     /// Reads a whole reply that came as one JSON body, because the server does not stream.
     ///
     /// # Errors
     /// It is not what the format promises.
-    fn decode_body(&self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError>;
-
-    /// What a refused request means: the kind of failure and the server's words, on one line.
-    fn decode_error(&self, status: u16, body: &str) -> ProviderError;
+    fn body(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError>;
 }
 
 /// The codec of a format.
 pub fn codec_of(format: Format) -> &'static dyn Codec {
     match format {
         Format::OpenaiChat => &openai_chat::OpenaiChat,
+        Format::OpenaiResponses => &openai_responses::OpenaiResponses,
+        Format::Anthropic => &anthropic::Anthropic,
+        Format::Gemini => &gemini::Gemini,
+    }
+}
+
+/// A payload as an error quotes it: its beginning.
+pub(crate) fn broken(format: Format, what: &str, text: &str, why: &str) -> ProviderError {
+    let excerpt: String = quote(text).chars().take(EXCERPT_CHARS).collect();
+    ProviderError {
+        kind: ErrorKind::Protocol,
+        message: format!("{what} is not what {} promises ({why}): {excerpt}", format.name()),
+        retry_after: None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! This file names the format's fixed points; `encode` writes requests, `decode` reads payloads. Both follow what
 //! servers do rather than what the reference says: see the recorded exchanges in this crate's tests.
 
-use super::{Codec, Encoded, KeyHeader, Sink, failure};
+use super::{Codec, Decoder, Encoded, KeyHeader, Sink, failure};
 use crate::profile::ModelProfile;
 use crate::{ProviderError, Request, sse};
 
@@ -29,15 +29,24 @@ impl Codec for OpenaiChat {
         }
     }
 
-    fn decode_event(&self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        decode::event(event, sink)
-    }
-
-    fn decode_body(&self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        decode::body(body, sink)
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(Reader)
     }
 
     fn decode_error(&self, status: u16, body: &str) -> ProviderError {
         failure::of_status(status, body)
+    }
+}
+
+/// Each payload says all there is to know of itself.
+struct Reader;
+
+impl Decoder for Reader {
+    fn event(&mut self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+        decode::event(event, sink)
+    }
+
+    fn body(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+        decode::body(body, sink)
     }
 }

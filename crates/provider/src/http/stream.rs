@@ -7,7 +7,7 @@ use super::body::{Body, CHUNKS_AHEAD_MAX, Came};
 use super::{Target, innermost};
 use crate::assemble::{Assembler, Ending, REPLY_BYTES_MAX, too_large};
 use crate::client::Timeouts;
-use crate::codec::Codec;
+use crate::codec::{Codec, Decoder};
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyStream, sse};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
@@ -45,7 +45,7 @@ enum BodyKind {
 pub(super) struct HttpStream {
     /// The rest of the body; none once it ended or is of no more use.
     body: Option<Body>,
-    codec: &'static dyn Codec,
+    decoder: Box<dyn Decoder>,
     kind: BodyKind,
     parser: sse::Parser,
     assembler: Assembler,
@@ -67,7 +67,7 @@ impl HttpStream {
         let now = Instant::now();
         Self {
             body: Some(Body::of(response)),
-            codec,
+            decoder: codec.decoder(),
             kind: BodyKind::Unknown,
             parser: sse::Parser::new(),
             assembler,
@@ -134,14 +134,14 @@ impl HttpStream {
 
     /// Reads events from a chunk, or what is left of them at the end. True if there were any.
     fn events(&mut self, chunk: Option<&[u8]>, out: &mut Vec<Delta>) -> bool {
-        let (codec, assembler, target) = (self.codec, &mut self.assembler, &self.target);
+        let (decoder, assembler, target) = (&mut self.decoder, &mut self.assembler, &self.target);
         let mut is_event = false;
         let mut sink = |event: sse::Event<'_>| {
             is_event = true;
             if assembler.has_failed() {
                 return;
             }
-            let read = codec.decode_event(&event, &mut |piece| assembler.push(explained(piece, target), out));
+            let read = decoder.event(&event, &mut |piece| assembler.push(explained(piece, target), out));
             match read {
                 // Without its end an event may be cut, which says nothing against the server.
                 Err(error) if chunk.is_some() => assembler.fail(target.explain(&error)),
@@ -194,8 +194,8 @@ impl HttpStream {
             let (assembler, target) = (&mut self.assembler, &self.target);
             let text = String::from_utf8_lossy(&body);
             let read = self
-                .codec
-                .decode_body(&text, &mut |piece| assembler.push(explained(piece, target), out));
+                .decoder
+                .body(&text, &mut |piece| assembler.push(explained(piece, target), out));
             if let Err(error) = read {
                 self.fail(&error);
             }
@@ -237,6 +237,9 @@ fn explained<'p>(piece: crate::codec::Piece<'p>, target: &Target) -> crate::code
         Piece::Error(error) => Piece::Error(target.explain(&error)),
         piece @ (Piece::Text(_)
         | Piece::Thinking(_)
+        | Piece::Signature { .. }
+        | Piece::Boundary
+        | Piece::Block { .. }
         | Piece::Call(_)
         | Piece::Finish(_)
         | Piece::Usage(_)

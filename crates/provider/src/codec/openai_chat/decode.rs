@@ -4,16 +4,14 @@
 //! into borrowed fields; only errors go through a `Value`.
 
 use crate::codec::lenient::{Content, Count, List, Str};
-use crate::codec::{CallFragment, Finish, Piece, Sink, failure, quote};
-use crate::{ErrorKind, ProviderError, sse};
+use crate::codec::{CallFragment, Finish, Piece, Sink, failure};
+use crate::profile::Format;
+use crate::{ProviderError, sse};
 use aish_core::event::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-
-/// Characters of a broken payload that its error quotes.
-const EXCERPT_CHARS: usize = 80;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -161,6 +159,7 @@ fn pieces(payload: Payload<'_>, text: &str, sink: &mut Sink<'_>) -> Result<(), P
                 .and_then(|details| details.cached_tokens.0)
                 .unwrap_or(0),
             model: None,
+            ..Usage::default()
         }));
     }
     Ok(())
@@ -197,6 +196,7 @@ fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
             id: call.id.non_empty(),
             name: function.name.non_empty(),
             arguments: function.arguments.and_then(arguments),
+            signature: None,
         }));
     }
     if let Some(function) = delta.function_call {
@@ -205,6 +205,7 @@ fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
             id: None,
             name: function.name.non_empty(),
             arguments: function.arguments.and_then(arguments),
+            signature: None,
         }));
     }
     match choice.finish_reason.non_empty() {
@@ -243,10 +244,5 @@ fn failed(text: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
 }
 
 fn broken(what: &str, text: &str, why: &str) -> ProviderError {
-    let excerpt: String = quote(text).chars().take(EXCERPT_CHARS).collect();
-    ProviderError {
-        kind: ErrorKind::Protocol,
-        message: format!("{what} is not what chat completions promise ({why}): {excerpt}"),
-        retry_after: None,
-    }
+    crate::codec::broken(Format::OpenaiChat, what, text, why)
 }

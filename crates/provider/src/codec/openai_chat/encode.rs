@@ -148,10 +148,10 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         retry_after: None,
     })?;
     Ok(Encoded {
-        path: PATH,
+        path: PATH.into(),
         headers: vec![
-            ("content-type", "application/json"),
-            ("accept", "text/event-stream, application/json"),
+            ("content-type", "application/json".into()),
+            ("accept", "text/event-stream, application/json".into()),
         ],
         body,
         names,
@@ -361,6 +361,7 @@ fn image(part: &Part) -> Option<Block<'_>> {
         | Part::Thinking { .. }
         | Part::Context { .. }
         | Part::Provider { .. }
+        | Part::Call { .. }
         | Part::PartialCall { .. } => None,
     }
 }
