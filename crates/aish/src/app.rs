@@ -163,6 +163,8 @@ impl App {
             parallel: config.tools.parallel,
             tools: !self.common.no_tools,
             instructions: self.instructions.clone(),
+            routing: aish_engine::Routing::default(),
+            schema: None,
             context: ToolContext {
                 directory: self.cwd.clone(),
                 environment: Arc::new(self.tool_environment()),

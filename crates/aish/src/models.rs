@@ -245,6 +245,8 @@ impl Registry {
             provider: Arc::new(provider),
             context_window,
             max_output_tokens,
+            images: true,
+            fallback: Vec::new(),
         })
     }
 

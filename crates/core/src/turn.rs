@@ -335,6 +335,11 @@ impl Turn {
         }
     }
 
+    /// The models the turn was handed over to after another had failed, in order.
+    pub fn handed_to(&self) -> &[String] {
+        &self.handed_to
+    }
+
     /// Rounds of tool calls so far, the current one included.
     pub fn rounds(&self) -> u32 {
         self.rounds_before + u32::from(!self.round().is_empty())

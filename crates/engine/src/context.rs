@@ -29,15 +29,52 @@ const STEPS: usize = 4;
 const LEFT_OUT: &str =
     "[left out: an older result that no longer fits the context; call the tool again if it is needed]";
 
+/// Characters that stand for an image in an estimate: providers count some 1,500 tokens for one, whatever its bytes.
+const IMAGE_CHARS: usize = 1_500 * CHARS_PER_TOKEN;
+/// The part of what a model refused as too long that it is sent next: two thirds.
+const AFTER_REFUSAL: (usize, usize) = (2, 3);
+
 /// A request's content.
 pub(crate) struct Prompt {
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Vec<ToolSpec>,
+    /// Characters of all of it, as they are estimated.
+    pub(crate) chars: usize,
+    /// Results and messages that were left out to make it fit.
+    pub(crate) left_out: usize,
+    /// True when even so it does not fit, as far as can be known.
+    pub(crate) is_too_long: bool,
+    /// True while more could be left out.
+    pub(crate) can_shrink: bool,
+    /// True when there is an image in it.
+    pub(crate) has_images: bool,
+}
+
+/// How much a model may be sent, in characters of everything together; `None` when nothing is known.
+#[derive(Clone, Copy)]
+pub(crate) struct Room(Option<usize>);
+
+impl Room {
+    /// The model's context without what its reply needs, and less than what it refused (`refused_chars`) as too long.
+    pub(crate) fn of(model: &Model, refused_chars: Option<usize>) -> Self {
+        let window = model.context_window.map(|window| {
+            let reply = model
+                .max_output_tokens
+                .unwrap_or(REPLY_TOKENS_MIN)
+                .max(REPLY_TOKENS_MIN)
+                .min(window / 2);
+            usize::try_from(window - reply)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(CHARS_PER_TOKEN)
+        });
+        let refused = refused_chars.map(|chars| chars / AFTER_REFUSAL.1 * AFTER_REFUSAL.0);
+        Self(window.into_iter().chain(refused).min())
+    }
 }
 
 /// Builds what the model is sent now.
-pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, model: &Model) -> Prompt {
+pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, room: Room) -> Prompt {
     let projection = session.projection();
     let mut system = SYSTEM_PROMPT.to_owned();
     // The directory the session began in: one that follows every `cd` would change the beginning of each request.
@@ -61,22 +98,27 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, mod
     for message in &mut messages {
         redact(message, &engine.redactor);
     }
-    if let Some(window) = model.context_window {
-        let reply = model
-            .max_output_tokens
-            .unwrap_or(REPLY_TOKENS_MIN)
-            .max(REPLY_TOKENS_MIN)
-            .min(window / 2);
-        let fixed = system.len() + tools.iter().map(spec_chars).sum::<usize>();
-        let room = usize::try_from(window - reply)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(CHARS_PER_TOKEN);
-        fit(&mut messages, room.saturating_sub(fixed));
-    }
+    let fixed = system.len() + tools.iter().map(spec_chars).sum::<usize>();
+    let left_out = room
+        .0
+        .map_or(0, |chars_max| fit(&mut messages, chars_max.saturating_sub(fixed)));
+    let chars = fixed + messages.iter().map(message_chars).sum::<usize>();
     Prompt {
         system,
-        messages,
         tools,
+        chars,
+        left_out,
+        is_too_long: room.0.is_some_and(|chars_max| chars > chars_max),
+        can_shrink: can_shrink(&messages),
+        has_images: messages.iter().any(has_image),
+        messages,
+    }
+}
+
+fn has_image(message: &Message) -> bool {
+    match message {
+        Message::User { parts } => parts.iter().any(|part| matches!(part, Part::Image { .. })),
+        Message::Assistant { .. } | Message::Tool { .. } => false,
     }
 }
 
@@ -133,16 +175,17 @@ fn redact(message: &mut Message, redactor: &Redactor) {
 ///
 /// More is taken than must be, in steps of a part of the whole: else each round would leave out another result, and no two
 /// requests would begin alike.
-fn fit(messages: &mut Vec<Message>, chars_max: usize) {
+///
+/// Gives how many results and messages were left out.
+fn fit(messages: &mut Vec<Message>, chars_max: usize) -> usize {
     let total: usize = messages.iter().map(message_chars).sum();
     if total <= chars_max {
-        return;
+        return 0;
     }
     let step = (chars_max / STEPS).max(1);
     let mut excess = (total - chars_max).div_ceil(step) * step;
-    let last = |is: fn(&Message) -> bool| messages.iter().rposition(is).unwrap_or(0);
-    let last_question = last(|message| matches!(message, Message::User { .. }));
-    let last_round = last(|message| matches!(message, Message::Assistant { .. })).max(last_question);
+    let (last_question, last_round) = kept_from(messages);
+    let mut results = 0;
     for message in messages.iter_mut().take(last_round) {
         if let Message::Tool { output, .. } = message
             && excess > 0
@@ -150,6 +193,7 @@ fn fit(messages: &mut Vec<Message>, chars_max: usize) {
         {
             excess = excess.saturating_sub(output.len() - LEFT_OUT.len());
             LEFT_OUT.clone_into(output);
+            results += 1;
         }
     }
     let mut dropped = 0;
@@ -164,6 +208,22 @@ fn fit(messages: &mut Vec<Message>, chars_max: usize) {
         dropped = n + 1;
     }
     messages.drain(..dropped);
+    results + dropped
+}
+
+/// Where the last question stands, and the last round: what comes from there on always stays.
+fn kept_from(messages: &[Message]) -> (usize, usize) {
+    let last = |is: fn(&Message) -> bool| messages.iter().rposition(is).unwrap_or(0);
+    let question = last(|message| matches!(message, Message::User { .. }));
+    let round = last(|message| matches!(message, Message::Assistant { .. })).max(question);
+    (question, round)
+}
+
+/// True while [`fit`] could leave out more.
+fn can_shrink(messages: &[Message]) -> bool {
+    let (question, round) = kept_from(messages);
+    let is_long = |message: &Message| matches!(message, Message::Tool { output, .. } if output.len() > LEFT_OUT.len());
+    question > 0 || messages.iter().take(round).any(is_long)
 }
 
 fn message_chars(message: &Message) -> usize {
@@ -172,7 +232,7 @@ fn message_chars(message: &Message) -> usize {
             .iter()
             .map(|part| match part {
                 Part::Text { text } | Part::Thinking { text, .. } | Part::Context { text, .. } => text.len(),
-                Part::Image { data, .. } => data.len(),
+                Part::Image { .. } => IMAGE_CHARS,
                 Part::Provider { block, .. } => block.to_string().len(),
                 Part::Call { .. } | Part::PartialCall { .. } => 0,
             })

@@ -1,5 +1,6 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
+use crate::model::Ask;
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
 use aish_core::action::Action;
@@ -11,8 +12,9 @@ use aish_core::session::Session;
 use aish_core::turn::{InvalidEvent, Step, StopReason, Turn};
 use aish_store::{Durability, Lease};
 use aish_tools::{Cancel, Progress};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a process that is about to end waits for what cancelled calls left behind.
@@ -63,6 +65,10 @@ pub struct Driver {
     pub(crate) notices: Notices,
     /// True once the person was told that another model answers than was asked for.
     pub(crate) told_of_model: AtomicBool,
+    /// Lines that are told once.
+    told: Mutex<HashSet<String>>,
+    /// Characters of a conversation that a model took no more of, by its name.
+    pub(crate) refused_chars: HashMap<String, usize>,
 }
 
 impl Driver {
@@ -92,6 +98,8 @@ impl Driver {
             doubts_told: Vec::new(),
             notices: Notices::new(),
             told_of_model: AtomicBool::new(false),
+            told: Mutex::default(),
+            refused_chars: HashMap::new(),
         }
     }
 
@@ -168,8 +176,16 @@ impl Driver {
                     attempt,
                     tool_choice,
                     wait_ms,
-                    model: _,
-                } => self.call_model(attempt, tool_choice, wait_ms, notices, &stop).await,
+                    model,
+                } => {
+                    let ask = Ask {
+                        attempt,
+                        tool_choice,
+                        wait_ms,
+                        handed_to: model,
+                    };
+                    self.call_model(&ask, notices, &stop).await
+                }
                 Step::Gate(calls) => self.gate(&calls).await,
                 Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,
                 Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
@@ -404,6 +420,14 @@ impl Driver {
     pub(crate) fn say(&self, text: String) {
         self.notices
             .push(Notice::Status(self.engine.redactor.redact(&text).into_owned()));
+    }
+
+    /// The same, but a line that was told before is not told again.
+    pub(crate) fn say_once(&self, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(text.to_owned()) {
+            self.say(text.to_owned());
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use aish_tools::set::ToolSet;
 use std::sync::{Arc, RwLock};
 
 mod append;
+mod choice;
 mod clock;
 mod context;
 mod driver;
@@ -31,6 +32,7 @@ mod notice;
 mod run;
 mod view;
 
+pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
 pub use driver::{AnswerRequest, Answered, Driver};
@@ -50,6 +52,10 @@ pub struct Model {
     pub context_window: Option<u64>,
     /// Tokens a reply may have; `None` leaves it to the server.
     pub max_output_tokens: Option<u64>,
+    /// Whether it takes images; else they are named in words.
+    pub images: bool,
+    /// The models that stand in for it when it fails, by name, in order (SPEC 7.6).
+    pub fallback: Vec<String>,
 }
 
 /// Where models come from: the binary's configuration and discovery.
@@ -78,6 +84,10 @@ pub struct Settings {
     pub tools: bool,
     /// Standing instructions of the project (a trusted `AGENTS.md`); empty for none.
     pub instructions: String,
+    /// Which model is asked for what; where a person named one, nothing is routed.
+    pub routing: Routing,
+    /// A JSON Schema that the text of a reply must fit (structured output).
+    pub schema: Option<Arc<serde_json::Value>>,
     /// Where tools run.
     pub context: ToolContext,
 }
@@ -154,8 +164,19 @@ pub struct Finished {
     pub reply: String,
     /// Tokens of all its replies.
     pub usage: Usage,
+    /// The model that answered last, by its configured name.
+    pub model: Option<String>,
     /// Why the model failed, if it did: one line for a person.
     pub problem: Option<String>,
+}
+
+/// How full a model's context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextFill {
+    /// Tokens of the last request and its reply, as the provider counted them.
+    pub used_tokens: u64,
+    /// Tokens that fit; `None` when unknown.
+    pub window_tokens: Option<u64>,
 }
 
 /// Which session to open.

@@ -4,10 +4,11 @@ use crate::clock::random;
 use crate::context;
 use crate::driver::Driver;
 use crate::lease::asked;
-use crate::{EngineError, Notice, Notices};
+use crate::{EngineError, Model, Notice, Notices, Settings};
+use aish_core::Turn;
 use aish_core::event::{Assistant, Body, Draft, Function, ModelFailed, ReplyStop, ToolCall, Usage};
 use aish_core::message::{Part, ToolChoice, text_of};
-use aish_provider::{Delta, ProviderError, Reply, Request};
+use aish_provider::{Delta, ErrorKind, ProviderError, Reply, Request};
 use aish_store::Durability;
 use aish_tools::Cancel;
 use std::sync::atomic::Ordering;
@@ -29,33 +30,64 @@ enum Attempt {
     Stopped(Option<Reply>),
 }
 
+/// Whether text of a reply was shown before it failed: then it is not asked for again silently.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextShown {
+    Yes,
+    No,
+}
+
+/// Where an attempt came from.
+struct Came<'m> {
+    model: &'m Model,
+    attempt: u32,
+    context_seq: u64,
+}
+
+/// What the fold wants of a model.
+pub(crate) struct Ask {
+    /// Which attempt at this reply, from 1.
+    pub(crate) attempt: u32,
+    pub(crate) tool_choice: ToolChoice,
+    /// Wait this long first, in milliseconds.
+    pub(crate) wait_ms: u64,
+    /// The model the turn was handed over to, if it was.
+    pub(crate) handed_to: Option<String>,
+}
+
 impl Driver {
     /// Waits if it must, asks, and records what came of it.
-    pub(crate) async fn call_model(
-        &mut self,
-        attempt: u32,
-        tool_choice: ToolChoice,
-        wait_ms: u64,
-        notices: &Notices,
-        stop: &Cancel,
-    ) -> Result<(), EngineError> {
-        if wait_ms > 0 {
+    pub(crate) async fn call_model(&mut self, ask: &Ask, notices: &Notices, stop: &Cancel) -> Result<(), EngineError> {
+        let attempt = ask.attempt;
+        if ask.wait_ms > 0 {
             let problem = self.last_problem().unwrap_or_default();
             notices.push(Notice::Retrying {
                 attempt,
-                wait_ms,
+                wait_ms: ask.wait_ms,
                 problem,
             });
             let mut stop = stop.clone();
             tokio::select! {
                 () = asked(&mut stop) => return Ok(()),
-                () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+                () = tokio::time::sleep(Duration::from_millis(ask.wait_ms)) => {}
             }
         }
+        let settings = self.engine.settings();
+        let model = self.chosen_model(&settings, ask.tool_choice, ask.handed_to.as_deref())?;
+        self.tell_of_hand_over(ask, &model);
         let context_seq = self.session.last_seq();
-        match self.attempt(tool_choice, notices, stop).await? {
-            Attempt::Replied(reply) => self.record_reply(reply, attempt, context_seq, notices).await,
-            Attempt::Failed(error) => self.record_failure(&error, attempt, false).await,
+        let outcome = self.attempt(&model, &settings, ask.tool_choice, notices, stop).await;
+        let came = Came {
+            model: &model,
+            attempt,
+            context_seq,
+        };
+        match outcome {
+            Attempt::Replied(reply) => self.record_reply(reply, &came, notices).await,
+            Attempt::Failed(error) => {
+                let draft = self.failure(&error, &came, TextShown::No);
+                self.append(vec![draft], Durability::Committed).await
+            }
             Attempt::Stopped(Some(reply)) if !text_of(&reply.parts).is_empty() => {
                 let reply = Reply {
                     stop: ReplyStop::Interrupted,
@@ -63,21 +95,74 @@ impl Driver {
                     error: None,
                     ..reply
                 };
-                self.record_reply(reply, attempt, context_seq, notices).await
+                self.record_reply(reply, &came, notices).await
             }
             Attempt::Stopped(_) => Ok(()),
         }
     }
 
+    /// Says that another model is asked now, and why: the first time it is.
+    fn tell_of_hand_over(&self, ask: &Ask, model: &Model) {
+        let handed_to = self.session.turn().map(Turn::handed_to).unwrap_or_default();
+        if ask.attempt == 1 && ask.handed_to.is_some() && handed_to.last() != ask.handed_to.as_ref() {
+            let problem = self
+                .session
+                .turn()
+                .and_then(Turn::last_failure)
+                .and_then(|_| self.last_problem());
+            let problem = problem.unwrap_or_else(|| "no answer came".to_owned());
+            self.say(format!("{problem}; asking {} instead", model.name));
+        }
+    }
+
+    /// Asks, with as much of the conversation as fits. Where the server says that it does not fit after all, less is sent,
+    /// while there is something that can be left out.
     async fn attempt(
         &mut self,
+        model: &Model,
+        settings: &Settings,
         tool_choice: ToolChoice,
         notices: &Notices,
         stop: &Cancel,
-    ) -> Result<Attempt, EngineError> {
-        let settings = self.engine.settings();
-        let model = self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
-        let prompt = context::build(&self.session, &settings, &self.engine, &model);
+    ) -> Attempt {
+        loop {
+            let room = context::Room::of(model, self.refused_chars.get(&model.name).copied());
+            let prompt = context::build(&self.session, settings, &self.engine, room);
+            if prompt.has_images && !model.images {
+                self.say_once(&format!("{} takes no images: they are named in words", model.name));
+            }
+            if prompt.is_too_long && self.stand_in(model).is_some() {
+                return Attempt::Failed(too_long(model));
+            }
+            if prompt.left_out > 0 {
+                self.say_once(&format!(
+                    "what is older no longer fits the context of {} and is left out of requests; the ledger keeps it",
+                    model.name
+                ));
+            }
+            let came = self.ask(model, settings, tool_choice, &prompt, notices, stop).await;
+            match came {
+                Attempt::Failed(error)
+                    if error.kind == ErrorKind::ContextOverflow && !prompt.is_too_long && prompt.can_shrink =>
+                {
+                    self.say_once(&format!("{}: trying again with less of what is older", error.message));
+                    self.refused_chars.insert(model.name.clone(), prompt.chars);
+                }
+                came => return came,
+            }
+        }
+    }
+
+    /// One request.
+    async fn ask(
+        &mut self,
+        model: &Model,
+        settings: &Settings,
+        tool_choice: ToolChoice,
+        prompt: &context::Prompt,
+        notices: &Notices,
+        stop: &Cancel,
+    ) -> Attempt {
         let request = Request {
             model: &model.name,
             system: &prompt.system,
@@ -85,7 +170,7 @@ impl Driver {
             tools: &prompt.tools,
             tool_choice,
             max_output_tokens: model.max_output_tokens,
-            schema: None,
+            schema: settings.schema.as_deref(),
         };
         notices.push(Notice::Asking {
             model: model.name.clone(),
@@ -93,12 +178,12 @@ impl Driver {
         let mut stop = stop.clone();
         let sent = tokio::select! {
             biased;
-            () = asked(&mut stop) => return Ok(Attempt::Stopped(None)),
+            () = asked(&mut stop) => return Attempt::Stopped(None),
             sent = model.provider.send(request) => sent,
         };
         let mut stream = match sent {
             Ok(stream) => stream,
-            Err(error) => return Ok(Attempt::Failed(error)),
+            Err(error) => return Attempt::Failed(error),
         };
         let mut deltas = Vec::new();
         loop {
@@ -107,7 +192,7 @@ impl Driver {
                 () = asked(&mut stop) => {
                     show(&mut deltas, notices);
                     notices.push(Notice::ReplyEnded);
-                    return Ok(Attempt::Stopped(Some(stream.finish())));
+                    return Attempt::Stopped(Some(stream.finish()));
                 }
                 more = stream.next(&mut deltas) => more,
             };
@@ -118,11 +203,14 @@ impl Driver {
         }
         notices.push(Notice::ReplyEnded);
         let reply = stream.finish();
+        for remark in &reply.remarks {
+            self.say_once(remark);
+        }
         self.tell_of_another_model(model.asked_for.as_deref(), reply.model.as_deref());
         match reply.error.clone() {
             // An error inside a stream that had shown nothing is as if the request had failed: it may be made again.
-            Some(error) if text_of(&reply.parts).trim().is_empty() => Ok(Attempt::Failed(error)),
-            Some(_) | None => Ok(Attempt::Replied(reply)),
+            Some(error) if text_of(&reply.parts).trim().is_empty() => Attempt::Failed(error),
+            Some(_) | None => Attempt::Replied(reply),
         }
     }
 
@@ -141,21 +229,16 @@ impl Driver {
         }
     }
 
-    async fn record_reply(
-        &mut self,
-        reply: Reply,
-        attempt: u32,
-        context_seq: u64,
-        notices: &Notices,
-    ) -> Result<(), EngineError> {
+    async fn record_reply(&mut self, reply: Reply, came: &Came<'_>, notices: &Notices) -> Result<(), EngineError> {
         let Some(turn) = self.session.open_turn() else {
             return Ok(());
         };
         let number = turn.number();
         let reply_id = turn.next_reply_id();
         let reply = whole_or_cut(reply);
-        let settings = self.engine.settings();
         let text = text_of(&reply.parts);
+        let says_nothing = text.trim().is_empty() && reply.calls.is_empty() && reply.stop != ReplyStop::Paused;
+        let fallback = says_nothing.then(|| self.stand_in(came.model)).flatten();
         let calls: Vec<Draft> = reply
             .calls
             .into_iter()
@@ -182,17 +265,17 @@ impl Driver {
             } else {
                 reply.parts
             },
-            model: Some(settings.model.clone()),
-            attempt,
+            model: Some(came.model.name.clone()),
+            attempt: came.attempt,
             stop: reply.stop,
-            context_seq,
-            fallback: None,
+            context_seq: came.context_seq,
+            fallback,
         };
         let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];
         drafts.extend(calls);
         if let Some(usage) = reply.usage {
             let usage = Usage {
-                model: Some(reply.model.clone().unwrap_or(settings.model)),
+                model: Some(reply.model.clone().unwrap_or_else(|| came.model.name.clone())),
                 ..usage
             };
             let content = format!("{} tokens in, {} out", usage.input_tokens, usage.output_tokens);
@@ -204,25 +287,15 @@ impl Driver {
             drafts.push(if error.kind.is_lost() {
                 self.lost(error)
             } else {
-                self.failure(error, attempt, true)
+                self.failure(error, came, TextShown::Yes)
             });
         }
         self.append(drafts, Durability::Committed).await
     }
 
-    async fn record_failure(
-        &mut self,
-        error: &ProviderError,
-        attempt: u32,
-        text_shown: bool,
-    ) -> Result<(), EngineError> {
-        let draft = self.failure(error, attempt, text_shown);
-        self.append(vec![draft], Durability::Committed).await
-    }
-
     /// The peer went away in the middle: the reply is cut, which it says itself; why is a remark (SPEC 7.3).
     fn lost(&self, error: &ProviderError) -> Draft {
-        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+        let turn = self.session.turn().map_or(0, Turn::number);
         let message = self.engine.redactor.redact(&error.message).into_owned();
         self.say(message.clone());
         Draft::new(
@@ -232,22 +305,35 @@ impl Driver {
         )
     }
 
-    fn failure(&self, error: &ProviderError, attempt: u32, text_shown: bool) -> Draft {
-        let turn = self.session.turn().map_or(0, aish_core::Turn::number);
+    fn failure(&self, error: &ProviderError, came: &Came<'_>, shown: TextShown) -> Draft {
+        let turn = self.session.turn().map_or(0, Turn::number);
         let asked_ms = error
             .retry_after
             .map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+        let fallback = self.stand_in(came.model).filter(|_| shown == TextShown::No);
+        // A server that is not there seldom comes back while one waits: with another at hand it is asked twice, no more.
+        let is_given_up = fallback.is_some() && error.kind == ErrorKind::Connect && came.attempt > 1;
         let data = ModelFailed {
             error: error.kind.word(),
-            attempt,
-            text_shown,
-            retryable: error.kind.is_retryable() && asked_ms.is_none_or(|ms| ms <= RETRY_AFTER_MAX_MS),
-            retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(attempt))),
-            model: None,
-            fallback: None,
+            attempt: came.attempt,
+            text_shown: shown == TextShown::Yes,
+            retryable: error.kind.is_retryable() && !is_given_up && asked_ms.is_none_or(|ms| ms <= RETRY_AFTER_MAX_MS),
+            retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(came.attempt))),
+            model: Some(came.model.name.clone()),
+            fallback,
         };
         let message = self.engine.redactor.redact(&error.message).into_owned();
         Draft::new(turn, message, Body::ModelFailed(data))
+    }
+}
+
+/// A conversation of which even the last question and round do not fit, while another model may take it.
+fn too_long(model: &Model) -> ProviderError {
+    let window = model.context_window.unwrap_or_default();
+    ProviderError {
+        kind: ErrorKind::ContextOverflow,
+        message: format!("the conversation does not fit the {window} tokens of {}", model.name),
+        retry_after: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a driver tells of its session: views of the fold, nothing remembered beside it.
 
 use crate::driver::Driver;
-use crate::{Finished, Notices, Pending};
+use crate::{ContextFill, Finished, Notices, Pending};
 use aish_core::event::{Body, Command, Event, ReplyStop, Usage};
 use aish_core::message::Part;
 use aish_core::turn::{Step, StopReason, Turn};
@@ -83,12 +83,37 @@ impl Driver {
             .map(|event| event.content.clone())
     }
 
+    /// How full the context was with the last reply; `None` before the first one, after `:clear`, and where the provider does
+    /// not count.
+    pub fn context_fill(&self) -> Option<ContextFill> {
+        let mut usage = None;
+        for event in self.session.events().iter().rev() {
+            if let Body::Clear = &event.body {
+                return None;
+            } else if let Body::Usage(counted) = &event.body {
+                usage = usage.or(Some(counted));
+            } else if let (Body::Assistant(reply), Some(counted)) = (&event.body, usage) {
+                let model = reply
+                    .model
+                    .as_deref()
+                    .and_then(|name| self.engine.models.model(name).ok());
+                return Some(ContextFill {
+                    used_tokens: counted.input_tokens + counted.output_tokens,
+                    window_tokens: model.and_then(|model| model.context_window),
+                });
+            }
+        }
+        None
+    }
+
     /// What a turn came to; one that has not ended counts as cancelled.
     pub(crate) fn finished_turn(&self, turn: u64) -> Finished {
         let mut reason = StopReason::Cancelled;
         let mut reply = String::new();
         let mut closing = String::new();
         let mut usage = Usage::default();
+        let mut model = None;
+        let mut is_paused = false;
         for event in self.session.events().iter().filter(|event| event.turn == turn) {
             if let Body::Assistant(data) = &event.body {
                 let text = if data.stop == ReplyStop::Closing {
@@ -96,13 +121,21 @@ impl Driver {
                 } else {
                     &mut reply
                 };
-                event.content.clone_into(text);
+                if !is_paused {
+                    text.clear();
+                }
+                // A reply that its provider paused goes on in the next one.
+                is_paused = data.stop == ReplyStop::Paused;
+                text.push_str(&event.content);
+                model = data.model.clone().or(model);
             } else if let Body::ToolCall(_) = &event.body {
                 reply.clear();
             } else if let Body::Usage(more) = &event.body {
                 usage.input_tokens += more.input_tokens;
                 usage.output_tokens += more.output_tokens;
                 usage.cached_tokens += more.cached_tokens;
+                usage.cache_write_tokens += more.cache_write_tokens;
+                usage.reasoning_tokens += more.reasoning_tokens;
                 usage.model.clone_from(&more.model);
             } else if let Body::TurnEnded(ended) = &event.body {
                 reason = ended.reason;
@@ -121,6 +154,7 @@ impl Driver {
             reason,
             reply,
             usage,
+            model,
             problem,
         }
     }

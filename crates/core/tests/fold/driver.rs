@@ -87,8 +87,13 @@ impl Driver {
                 let projection = self.view.projection();
                 assert_well_formed(&projection);
                 let last = projection.messages.last();
+                let number = turn.number();
+                let goes_on = self.view.events().iter().any(|event| {
+                    let paused = |reply: &Assistant| reply.stop == ReplyStop::Paused;
+                    event.turn == number && matches!(&event.body, Body::Assistant(reply) if paused(reply))
+                });
                 assert!(
-                    !matches!(last, Some(Message::Assistant { .. }) | None),
+                    !matches!(last, Some(Message::Assistant { .. }) | None) || goes_on,
                     "the model is asked after {last:?}"
                 );
                 self.doing = Doing::Asking(drafts);

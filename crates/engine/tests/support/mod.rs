@@ -123,6 +123,8 @@ pub fn engine(
         parallel: true,
         tools: true,
         instructions: String::new(),
+        routing: aish_engine::Routing::default(),
+        schema: None,
         context: ToolContext {
             directory: folder.to_owned(),
             environment: Arc::new(environment),
@@ -150,6 +152,8 @@ impl Models for OneModel {
             provider: Arc::clone(&self.0),
             context_window: None,
             max_output_tokens: None,
+            images: true,
+            fallback: Vec::new(),
         })
     }
 }

@@ -1,0 +1,109 @@
+//! Which model is asked for the next reply: routing by what is asked, and the chain of those that stand in when one fails.
+//!
+//! Both are decided anew for each request, from the settings in force and the fold, so that a turn another process takes over
+//! goes on in the same way. What a failed request is handed over to is written beside the failure ([`ModelFailed::fallback`]):
+//! the fold only follows it, and an old turn never depends on today's chains.
+//!
+//! [`ModelFailed::fallback`]: aish_core::event::ModelFailed::fallback
+
+use crate::driver::Driver;
+use crate::{EngineError, Model, Settings};
+use aish_core::Turn;
+use aish_core::event::{Body, Event};
+use aish_core::message::ToolChoice;
+
+/// Which model is asked for what (`[routing]`); empty routes nothing. It does not hold where a person named a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routing {
+    /// For short questions, until the turn has called tools.
+    pub quick: Option<String>,
+    /// Characters of a question that count as short.
+    pub quick_chars_max: usize,
+    /// For the rest of a turn that has called tools.
+    pub work: Option<String>,
+    /// For summing up where a turn's limit is reached.
+    pub summary: Option<String>,
+}
+
+impl Routing {
+    /// The name that the routing gives for a request, if it gives one.
+    fn route(&self, turn: &Turn, question: Option<&Event>, tool_choice: ToolChoice) -> Option<&str> {
+        if tool_choice == ToolChoice::None {
+            return self.summary.as_deref();
+        }
+        if turn.rounds() > 0 {
+            return self.work.as_deref();
+        }
+        // What comes along with a question (a file, an image, command output) makes it more than a short one.
+        let is_short = question.is_some_and(|event| {
+            let is_plain = matches!(&event.body, Body::User(data) if data.parts.is_empty());
+            is_plain && event.content.chars().take(self.quick_chars_max + 1).count() <= self.quick_chars_max
+        });
+        self.quick.as_deref().filter(|_| is_short)
+    }
+}
+
+impl Driver {
+    /// The model for the next request. `handed_to` is the one the turn was handed over to, if it was.
+    ///
+    /// # Errors
+    /// It cannot be asked at all, and nothing was routed to that could be left out.
+    pub(crate) fn chosen_model(
+        &self,
+        settings: &Settings,
+        tool_choice: ToolChoice,
+        handed_to: Option<&str>,
+    ) -> Result<Model, EngineError> {
+        let models = &self.engine.models;
+        if let Some(name) = handed_to {
+            return models.model(name).map_err(EngineError::Model);
+        }
+        let turn = self.session.turn();
+        let routed = turn.and_then(|turn| {
+            let question = self.session.events().iter().rev();
+            let question = question
+                .take_while(|event| event.turn == turn.number())
+                .filter(|event| matches!(event.body, Body::User(_)))
+                .last();
+            settings.routing.route(turn, question, tool_choice)
+        });
+        match routed
+            .filter(|name| *name != settings.model)
+            .map(|name| models.model(name))
+        {
+            Some(Ok(model)) => Ok(model),
+            Some(Err(why)) => {
+                self.say_once(&format!("routing is left out: {why}"));
+                models.model(&settings.model).map_err(EngineError::Model)
+            }
+            None => models.model(&settings.model).map_err(EngineError::Model),
+        }
+    }
+
+    /// The model to ask instead of one that fails: the first of its chain, then of the chains before it, that was not asked
+    /// in this turn and can be asked at all.
+    pub(crate) fn stand_in(&self, failed: &Model) -> Option<String> {
+        let models = &self.engine.models;
+        let handed_to = self.session.turn().map(Turn::handed_to).unwrap_or_default();
+        let first = self.engine.settings().model;
+        let mut chains = vec![failed.fallback.clone()];
+        let earlier = handed_to.iter().rev().chain(std::iter::once(&first));
+        chains.extend(
+            earlier
+                .filter_map(|name| models.model(name).ok())
+                .map(|model| model.fallback),
+        );
+        let tried = |name: &String| *name == failed.name || *name == first || handed_to.contains(name);
+        chains
+            .into_iter()
+            .flatten()
+            .filter(|name| !tried(name))
+            .find(|name| match models.model(name) {
+                Ok(_) => true,
+                Err(why) => {
+                    self.say_once(&format!("{name} cannot stand in: {why}"));
+                    false
+                }
+            })
+    }
+}
