@@ -80,8 +80,12 @@ impl Script {
         vec![match verb {
             "call" => return self.call(&words),
             "say" => self.reply(ReplyStop::End, "text", has("unseen")),
-            "empty" => self.reply(ReplyStop::End, " ", has("unseen")),
-            "cut" => self.reply(ReplyStop::Truncated, if has("shown") { "te" } else { "" }, false),
+            "empty" => or_else(self.reply(ReplyStop::End, " ", has("unseen")), &words),
+            "cut" => or_else(
+                self.reply(ReplyStop::Truncated, if has("shown") { "te" } else { "" }, false),
+                &words,
+            ),
+            "pause" => self.reply(ReplyStop::Paused, "te", false),
             "refused" => self.reply(ReplyStop::Refused, "", false),
             "fail" => draft(Body::ModelFailed(ModelFailed {
                 error: "http_500".into(),
@@ -90,10 +94,7 @@ impl Script {
                 retryable: !has("fatal"),
                 retry_after_ms: has("later").then_some(700),
                 model: None,
-                fallback: words
-                    .iter()
-                    .find_map(|word| word.strip_prefix("else="))
-                    .map(str::to_owned),
+                fallback: stand_in(&words),
             })),
             "gate" => draft(Body::CallGated(self.gated(id(), &words))),
             "yes" | "no" => draft(Body::CallAnswered(CallAnswered {
@@ -221,6 +222,22 @@ impl Script {
     }
 }
 
+/// The model of an `else=` among the words.
+fn stand_in(words: &[&str]) -> Option<String> {
+    words
+        .iter()
+        .find_map(|word| word.strip_prefix("else="))
+        .map(str::to_owned)
+}
+
+/// The same reply, naming the model that stands in.
+fn or_else(mut draft: Draft, words: &[&str]) -> Draft {
+    if let Body::Assistant(reply) = &mut draft.body {
+        reply.fallback = stand_in(words);
+    }
+    draft
+}
+
 fn shown(step: &Step) -> String {
     let list = |ids: &[CallId]| ids.iter().map(CallId::as_str).collect::<Vec<_>>().join(" ");
     match step {
@@ -273,3 +290,4 @@ fn check(script: &str, next: &str) {
 mod approval;
 mod calls;
 mod ends;
+mod handover;
