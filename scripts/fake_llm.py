@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A fast fake of an OpenAI-compatible chat server, for whole-process measurements.
+"""A fast fake of a model server that speaks all four wire formats, for whole-process measurements.
 
     scripts/fake_llm.py [--port N] [--chunks N] [--rounds N] [--pause-ms MS] [--log FILE]
 
@@ -7,8 +7,9 @@ It prints its base URL on the first line of standard output and serves until it 
 before the first request, so that a measured client and `curl` are compared on the same bytes at the same speed.
 
 A request is answered by a tool call while fewer than --rounds calls have been answered in it, then by a text of
---chunks chunks. The path /chunks/N/v1 and /rounds/N/v1 in place of /v1 override both per base URL. With --log, every
-request body is appended to FILE, one line each.
+--chunks chunks. The path /chunks/N/v1 and /rounds/N/v1 in place of /v1 override both per base URL. Which format is
+answered in is told by the path, as the official APIs have it; tool calls are made in chat completions only. With
+--log, every request body is appended to FILE, one line each.
 
 Only the standard library is used. It is no test double: crates/aish/tests/support has one that is scripted and strict.
 """
@@ -64,6 +65,59 @@ def call_events(number):
     return [event({"role": "assistant", "content": None})] + calls + ending("tool_calls")
 
 
+def typed(kind, **fields):
+    """One event of a format that names its events."""
+    return framed(f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n")
+
+
+def messages_events(chunks):
+    """A text in Anthropic's format."""
+    message = {"id": "msg_fake", "type": "message", "role": "assistant", "model": "fake", "content": []}
+    begin = {**message, "stop_reason": None, "usage": {"input_tokens": 10, "output_tokens": 1}}
+    yield typed("message_start", message=begin)
+    yield typed("content_block_start", index=0, content_block={"type": "text", "text": ""})
+    for i in range(chunks):
+        yield typed("content_block_delta", index=0, delta={"type": "text_delta", "text": f"w{i} "})
+    yield typed("content_block_stop", index=0)
+    yield typed("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 5})
+    yield typed("message_stop")
+    yield b"0\r\n\r\n"
+
+
+def responses_events(chunks):
+    """A text in the format of OpenAI's Responses."""
+    response = {"id": "resp_fake", "object": "response", "model": "fake", "status": "in_progress", "output": []}
+    item = {"id": "msg_fake", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+    place = {"item_id": "msg_fake", "output_index": 0, "content_index": 0}
+    text = "".join(f"w{i} " for i in range(chunks))
+    part = {"type": "output_text", "text": text, "annotations": []}
+    yield typed("response.created", response=response)
+    yield typed("response.output_item.added", output_index=0, item=item)
+    for i in range(chunks):
+        yield typed("response.output_text.delta", **place, delta=f"w{i} ")
+    yield typed("response.output_text.done", **place, text=text)
+    item = {**item, "status": "completed", "content": [part]}
+    yield typed("response.output_item.done", output_index=0, item=item)
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    yield typed("response.completed", response={**response, "status": "completed", "output": [item], "usage": usage})
+    yield b"0\r\n\r\n"
+
+
+def gemini_events(chunks):
+    """A text in Gemini's format."""
+    for i in range(chunks):
+        candidate = {"index": 0, "content": {"role": "model", "parts": [{"text": f"w{i} "}]}}
+        last = i == chunks - 1
+        more = {"usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}} if last else {}
+        candidate |= {"finishReason": "STOP"} if last else {}
+        yield framed("data: " + json.dumps({"candidates": [candidate], "modelVersion": "fake", **more}) + "\n\n")
+    yield b"0\r\n\r\n"
+
+
+# What a path ends in, and how it is answered.
+FORMATS = {"/messages": messages_events, "/responses": responses_events, ":streamGenerateContent": gemini_events}
+
+
 class Renderer:
     """Answers as lists of ready writes, each rendered once."""
 
@@ -74,6 +128,9 @@ class Renderer:
 
     def text(self, chunks):
         return self.joined(("text", chunks), lambda: text_events(chunks))
+
+    def other(self, ending, chunks):
+        return self.joined((ending, chunks), lambda: list(FORMATS[ending](chunks)))
 
     def call(self, number):
         return self.joined(("call", number), lambda: call_events(number))
@@ -115,6 +172,13 @@ def answer(connection, renderer, args, path, body):
     chunks, rounds = args.chunks, args.rounds
     for name, number in re.findall(r"/(chunks|rounds)/(\d+)", path):
         chunks, rounds = (int(number), rounds) if name == "chunks" else (chunks, int(number))
+    other = next((ending for ending in FORMATS if path.split("?")[0].endswith(ending)), None)
+    if other:
+        for write in renderer.other(other, chunks):
+            connection.sendall(write)
+            if args.pause_ms:
+                time.sleep(args.pause_ms / 1000)
+        return
     answered = body.count(CALL_MARK)
     if b'"stream":true' not in body.replace(b'"stream": true', b'"stream":true'):
         message = {"role": "assistant", "content": "w " * chunks}

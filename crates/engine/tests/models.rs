@@ -80,13 +80,10 @@ impl Desk {
 
     /// How often each model was asked, by name.
     fn asked(&self) -> Vec<(&str, usize)> {
-        let asked =
-            |(name, (scripted, _)): (&'_ String, &(Arc<Scripted>, Model))| (name.clone(), scripted.asked().len());
-        let counts: Vec<(String, usize)> = self.models.iter().map(asked).collect();
+        let asked = |(scripted, _): &(Arc<Scripted>, Model)| scripted.asked().len();
         self.models
-            .keys()
-            .zip(counts)
-            .map(|(name, (_, count))| (name.as_str(), count))
+            .iter()
+            .map(|(name, model)| (name.as_str(), asked(model)))
             .collect()
     }
 }
