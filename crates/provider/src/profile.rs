@@ -213,6 +213,8 @@ pub struct ModelProfile {
     pub structured_output: Support,
     /// Whether `parallel_tool_calls` or its like may be sent.
     pub parallel_field: Support,
+    /// Whether a request may offer tools and forbid calling them; else it does not offer them then, in `openai-chat`.
+    pub choice_none: Support,
     /// Whether what is stable in a request is marked for the provider's cache, in `anthropic`.
     pub cache_marks: Support,
     /// How schemas of tools are written.
@@ -256,6 +258,7 @@ impl ModelProfile {
             stream_usage: Support::Yes,
             structured_output: Support::Yes,
             parallel_field: Support::Yes,
+            choice_none: Support::Yes,
             cache_marks: if base_url.starts_with("https://api.anthropic.com") {
                 Support::Yes
             } else {

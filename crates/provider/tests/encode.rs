@@ -5,7 +5,9 @@ use aish_core::id::CallId;
 use aish_core::message::{Message, MessageCall, Part, ToolChoice, ToolSpec};
 use aish_provider::codec::Codec;
 use aish_provider::codec::openai_chat::OpenaiChat;
-use aish_provider::profile::{ToolRole, WireCallIds};
+use aish_provider::profile::{
+    Alternation, CallsPerReply, Reasoning, Support, SystemRole, ThinkingBack, ToolRole, WireCallIds,
+};
 use aish_provider::{ModelProfile, Request};
 use serde_json::{Value, json};
 
@@ -241,11 +243,6 @@ fn images() {
 /// SPEC 6.1: tools are offered under the names that calls in the conversation have.
 #[test]
 fn tools() {
-    let spec = |name: &str| ToolSpec {
-        name: name.to_owned(),
-        description: "reads".to_owned(),
-        input_schema: json!({"type": "object"}),
-    };
     let body = encode(
         &profile(),
         &[assistant("", &[(1, "", "{}")]), result(1, "r")],
@@ -256,5 +253,275 @@ fn tools() {
     assert_eq!(body["tools"][1]["function"]["name"], "srv__read");
     assert_eq!(body["messages"][1]["tool_calls"][0]["function"]["name"], offered);
     assert_eq!(body["tools"][0]["type"], "function");
-    assert_eq!(body["tools"][0]["function"]["parameters"], json!({"type": "object"}));
+    assert_eq!(body["tools"][0]["function"]["parameters"], spec("").input_schema);
+}
+
+fn spec(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: "reads".to_owned(),
+        input_schema: json!({"type": "object", "properties": {"p": {"type": "string"}}}),
+    }
+}
+
+/// The whole body of a request with a tool.
+fn body(profile: &ModelProfile, tool_choice: ToolChoice, schema: Option<&Value>) -> Value {
+    let (messages, tools) = ([user("hi")], [spec("srv.read")]);
+    let request = Request {
+        model: "tested",
+        system: "Be brief.",
+        messages: &messages,
+        tools: &tools,
+        tool_choice,
+        max_output_tokens: None,
+        schema,
+    };
+    serde_json::from_slice(&OpenaiChat.encode(request, profile).unwrap().body).unwrap()
+}
+
+/// SPEC 7.5, 7.4: a field that an endpoint refuses is not sent, and nothing else changes.
+#[test]
+fn refused_fields() {
+    type Change = fn(&mut ModelProfile);
+    let cases: [(&str, Change, Value); 7] = [
+        ("stream_options", |p| p.stream_usage = Support::No, Value::Null),
+        ("stream", |p| p.streaming = Support::No, json!(false)),
+        ("stream_options", |p| p.streaming = Support::No, Value::Null),
+        ("tools", |p| p.tools = Support::No, Value::Null),
+        ("temperature", |p| p.temperature = None, Value::Null),
+        (
+            "reasoning_effort",
+            |p| p.reasoning = Some(Reasoning::High),
+            json!("high"),
+        ),
+        ("parallel_tool_calls", |p| p.calls = CallsPerReply::One, json!(false)),
+    ];
+    let usual = body(&profile(), ToolChoice::Auto, None);
+    for (field, change, expect) in cases {
+        let mut changed = profile();
+        change(&mut changed);
+        let body = body(&changed, ToolChoice::Auto, None);
+        assert_eq!(body[field], expect, "{field}");
+        assert_ne!(usual[field], expect, "{field}");
+        assert_eq!(body["messages"], usual["messages"], "{field}");
+    }
+    let one = ModelProfile {
+        calls: CallsPerReply::One,
+        parallel_field: Support::No,
+        ..profile()
+    };
+    assert_eq!(body(&one, ToolChoice::Auto, None)["parallel_tool_calls"], Value::Null);
+}
+
+/// SPEC 3.6: the last request of a turn forbids calls, or offers none where that cannot be said.
+#[test]
+fn forbidden_calls() {
+    let said = body(&profile(), ToolChoice::None, None);
+    assert_eq!((&said["tool_choice"], said["tools"].is_array()), (&json!("none"), true));
+    let cannot = ModelProfile {
+        choice_none: Support::No,
+        ..profile()
+    };
+    let left_out = body(&cannot, ToolChoice::None, None);
+    assert_eq!(
+        (&left_out["tool_choice"], &left_out["tools"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(body(&cannot, ToolChoice::Auto, None)["tools"].is_array());
+}
+
+/// SPEC 7.2: thinking is switched off in the words of nearby servers' templates, which clouds refuse.
+#[test]
+fn thinking_off() {
+    for (base_url, expect) in [
+        ("http://127.0.0.1:8080/v1", json!({"enable_thinking": false})),
+        ("http://[::1]:8080/v1", json!({"enable_thinking": false})),
+        ("http://desk.local/v1", json!({"enable_thinking": false})),
+        ("https://models.example/v1", Value::Null),
+    ] {
+        let off = ModelProfile {
+            reasoning: Some(Reasoning::Off),
+            ..ModelProfile::openai_chat(base_url, "m")
+        };
+        let body = body(&off, ToolChoice::Auto, None);
+        assert_eq!(
+            (&body["chat_template_kwargs"], &body["reasoning_effort"]),
+            (&expect, &json!("none"))
+        );
+    }
+}
+
+/// SPEC 7.2: the schema of the reply has a field, or is told in words where the endpoint refuses it.
+#[test]
+fn structured_output() {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let with = body(&profile(), ToolChoice::Auto, Some(&schema));
+    let expect = json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}});
+    assert_eq!(with["response_format"], expect);
+    let cannot = ModelProfile {
+        structured_output: Support::No,
+        ..profile()
+    };
+    let without = body(&cannot, ToolChoice::Auto, Some(&schema));
+    assert_eq!(without["response_format"], Value::Null);
+    let system = without["messages"][0]["content"].as_str().unwrap();
+    assert!(
+        system.starts_with("Be brief.\n\n") && system.contains(&schema.to_string()),
+        "{system}"
+    );
+}
+
+/// SPEC 7.5: standing instructions where a template knows no system role, or another one.
+#[test]
+fn system_roles() {
+    let with = |system_role| ModelProfile {
+        system_role,
+        ..profile()
+    };
+    let developer = encode(&with(SystemRole::Developer), &[user("a")], &[]);
+    assert_eq!(
+        developer["messages"][0],
+        json!({"role": "developer", "content": "Be brief."})
+    );
+    let first = encode(&with(SystemRole::User), &[user("a"), assistant("b", &[])], &[]);
+    let expect = json!([
+        {"role": "user", "content": "Be brief.\n\na"},
+        {"role": "assistant", "content": "b"},
+    ]);
+    assert_eq!(Value::from(&first["messages"].as_array().unwrap()[..2]), expect);
+}
+
+/// SPEC 7.5: where a template demands it, the assistant speaks between a result and the user, and the user begins.
+#[test]
+fn strict_alternation() {
+    let strict = ModelProfile {
+        alternation: Alternation::Strict,
+        ..profile()
+    };
+    let messages = [
+        assistant("", &[(1, "", "{}"), (2, "", "{}")]),
+        result(1, "one"),
+        result(2, "two"),
+        user("stop"),
+        user("now"),
+    ];
+    let body = encode(&strict, &messages, &[]);
+    let roles: Vec<&str> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    let expect = ["system", "user", "assistant", "tool", "tool", "assistant", "user"];
+    assert_eq!(roles, expect);
+    assert!(!body["messages"][5]["content"].as_str().unwrap().is_empty());
+    let joined = encode(&profile(), &messages, &[]);
+    assert_eq!(joined["messages"].as_array().unwrap().len(), 5);
+}
+
+/// SPEC 7.5: an endpoint without tools is told of earlier calls and results in words.
+#[test]
+fn no_tools() {
+    let none = ModelProfile {
+        tools: Support::No,
+        ..profile()
+    };
+    let messages = [user("a"), assistant("", &[(1, "x", "{\"p\":1}")]), result(1, "one")];
+    let expect = json!([
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "[call: srv.read]\n{\"p\":1}"},
+        {"role": "user", "content": "[tool: srv.read]\none"},
+    ]);
+    check(&none, &messages, expect);
+}
+
+/// SPEC 6.5: a model that takes no images is told that there was one.
+#[test]
+fn no_images() {
+    let none = ModelProfile {
+        images: Support::No,
+        ..profile()
+    };
+    let image = Message::User {
+        parts: vec![
+            Part::text("what"),
+            Part::Image {
+                media_type: "image/png".to_owned(),
+                data: "iVBORw0KGgo=".to_owned(),
+            },
+        ],
+    };
+    let expect = json!([
+        {"role": "user", "content": "what\n\n[image left out: this model does not take image/png]"},
+    ]);
+    check(&none, &[image], expect);
+}
+
+/// A reply of the model that is asked: it thought, spoke and called.
+fn own_reply(extra: Vec<Part>, calls: &[(usize, &str, &str)]) -> Message {
+    let Message::Assistant { parts, calls, .. } = assistant("I look.", calls) else {
+        panic!("no reply");
+    };
+    Message::Assistant {
+        parts: extra.into_iter().chain(parts).collect(),
+        calls,
+        model: Some("tested".to_owned()),
+    }
+}
+
+/// SPEC 2.4, 7.6: thinking goes back to the model that thought it where its API demands it, and every reply then has some:
+/// <https://api-docs.deepseek.com/guides/thinking_mode>, <https://github.com/anomalyco/opencode/issues/10996>.
+#[test]
+fn reasoning_content() {
+    let back = ModelProfile {
+        thinking_back: ThinkingBack::ReasoningContent,
+        ..profile()
+    };
+    let messages = [
+        user("a"),
+        own_reply(
+            vec![Part::thinking("Two "), Part::thinking("cities.")],
+            &[(1, "", "{}")],
+        ),
+        result(1, "r"),
+        own_reply(Vec::new(), &[]),
+        user("b"),
+    ];
+    let written = encode(&back, &messages, &[]);
+    assert_eq!(written["messages"][2]["reasoning_content"], "Two cities.");
+    assert_eq!(written["messages"][4]["reasoning_content"], " ");
+    let dropped = encode(&profile(), &messages, &[]);
+    assert_eq!(dropped["messages"][2].get("reasoning_content"), None);
+}
+
+/// SPEC 2.4, 9.7: what a provider wants back beside the text goes back as it came; other blocks and broken ones do not.
+#[test]
+fn own_blocks() {
+    let details = json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": "AA"}]});
+    let provider = |block: &Value| Part::Provider {
+        format: "openai-chat".to_owned(),
+        block: block.clone(),
+    };
+    let signed = |signature: &str| Part::Call {
+        index: 0,
+        signature: Some(signature.to_owned()),
+    };
+    let google = "{\"google\":{\"thought_signature\":\"c2ln\"}}";
+    let said = |parts| {
+        encode(
+            &profile(),
+            &[user("a"), own_reply(parts, &[(1, "", "{}")]), result(1, "r")],
+            &[],
+        )
+    };
+    let written = said(vec![provider(&details), signed(google)]);
+    assert_eq!(
+        written["messages"][2]["reasoning_details"],
+        details["reasoning_details"]
+    );
+    let call = &written["messages"][2]["tool_calls"][0];
+    assert_eq!(call["extra_content"]["google"]["thought_signature"], "c2ln");
+    let written = said(vec![provider(&json!({"role": "system"})), signed("c2ln")]);
+    assert_eq!(written["messages"][2]["role"], "assistant");
+    assert_eq!(written["messages"][2]["tool_calls"][0].get("extra_content"), None);
 }

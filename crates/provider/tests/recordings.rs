@@ -417,7 +417,8 @@ fn requests_are_written_as_recorded() {
     let called = |text: &str, calls: &[MessageCall]| Message::Assistant {
         parts: vec![Part::thinking("Two cities."), Part::text(text)],
         calls: calls.to_vec(),
-        model: None,
+        // What another model thought would be told in words.
+        model: Some("tested".to_owned()),
     };
     let one = [
         user("What is the weather in Paris?"),

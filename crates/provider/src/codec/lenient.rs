@@ -3,6 +3,7 @@
 //! Compatible servers send numbers as strings, null for absent, lists for text. A strict structure would refuse a whole
 //! reply for a field that nobody needs.
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -29,6 +30,16 @@ pub struct List<T>(pub Vec<T>);
 impl<T> Default for List<T> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+/// An object, or nothing.
+#[derive(Debug)]
+pub struct Object<T>(pub Option<T>);
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Self(None)
     }
 }
 
@@ -150,6 +161,23 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     }
 }
 
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Any<T> {
+            type Value = Object<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|object| Object(Some(object)))
+            }
+            ignoring!(unit bool numbers str seq);
+        }
+        deserializer.deserialize_any(Any(std::marker::PhantomData))
+    }
+}
+
 /// A block of content, as far as anybody needs it.
 #[derive(serde::Deserialize)]
 struct Block<'a> {
@@ -208,6 +236,7 @@ mod tests {
         text: Str<'a>,
         count: Count,
         list: List<Count>,
+        object: Object<std::collections::BTreeMap<String, IgnoredAny>>,
         #[serde(borrow)]
         content: Content<'a>,
     }
@@ -227,12 +256,13 @@ mod tests {
             r#"{"a":{"b":[1]}}"#,
             r#""\u00e9""#,
         ] {
-            let json = format!(r#"{{"text":{value},"count":{value},"content":{value}}}"#);
+            let json = format!(r#"{{"text":{value},"count":{value},"content":{value},"object":{value}}}"#);
             if value.starts_with("[[") {
                 continue;
             }
             let all: All<'_> = serde_json::from_str(&json).unwrap();
             assert!(all.count.0.is_none(), "{value}");
+            assert_eq!(all.object.0.is_some(), value.starts_with('{'), "{value}");
             assert_eq!(all.text.0.is_some(), value.starts_with('"'), "{value}");
         }
     }

@@ -19,6 +19,8 @@ pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod schema;
+mod wire_ids;
+mod words;
 
 use names::WireNames;
 

@@ -1,7 +1,8 @@
 //! OpenAI chat completions, as llama.cpp, Ollama, vLLM, LM Studio, OpenRouter and many others speak it.
 //!
-//! This file names the format's fixed points; `encode` writes requests, `decode` reads payloads. Both follow what
-//! servers do rather than what the reference says: see the recorded exchanges in this crate's tests.
+//! This file names the format's fixed points; `encode` writes requests, their messages by `messages` in the shapes of
+//! `wire`; `decode` reads payloads; `own` keeps what a provider wants back. All follow what servers do rather than what the
+//! reference says: see the recorded exchanges in this crate's tests.
 
 use super::{Codec, Decoder, Encoded, KeyHeader, Sink, failure};
 use crate::profile::ModelProfile;
@@ -9,6 +10,9 @@ use crate::{ProviderError, Request, sse};
 
 mod decode;
 mod encode;
+mod messages;
+mod own;
+mod wire;
 
 /// The codec.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +34,7 @@ impl Codec for OpenaiChat {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(Reader)
+        Box::new(Reader::default())
     }
 
     fn decode_error(&self, status: u16, body: &str) -> ProviderError {
@@ -38,15 +42,19 @@ impl Codec for OpenaiChat {
     }
 }
 
-/// Each payload says all there is to know of itself.
-struct Reader;
+/// Reads one reply.
+#[derive(Default)]
+struct Reader {
+    /// What the provider wants back and sends in pieces.
+    details: own::Details,
+}
 
 impl Decoder for Reader {
     fn event(&mut self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        decode::event(event, sink)
+        decode::event(event, &mut self.details, sink)
     }
 
     fn body(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        decode::body(body, sink)
+        decode::body(body, &mut self.details, sink)
     }
 }

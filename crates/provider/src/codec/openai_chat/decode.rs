@@ -3,14 +3,15 @@
 //! The two differ only in `delta` against `message`, so one structure reads both. A payload is parsed once, straight
 //! into borrowed fields; only errors go through a `Value`.
 
-use crate::codec::lenient::{Content, Count, List, Str};
+use super::own::Details;
+use crate::codec::lenient::{Content, Count, List, Object, Str};
 use crate::codec::{CallFragment, Finish, Piece, Sink, failure};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
 use aish_core::event::Usage;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 #[derive(Deserialize, Default)]
@@ -20,7 +21,8 @@ struct Payload<'a> {
     choices: Option<List<Choice<'a>>>,
     #[serde(borrow)]
     model: Str<'a>,
-    usage: Option<Tokens>,
+    usage: Object<Tokens>,
+    x_groq: Object<Groq>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -32,12 +34,14 @@ struct Payload<'a> {
 struct Choice<'a> {
     index: Count,
     #[serde(borrow)]
-    delta: Option<Delta<'a>>,
+    delta: Object<Delta<'a>>,
     /// Instead of `delta` where the reply comes whole. Apart, because every chunk of a stream would carry its room along.
     #[serde(borrow)]
-    message: Option<Box<Delta<'a>>>,
+    message: Option<Box<Object<Delta<'a>>>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
+    /// Kimi counts here.
+    usage: Object<Tokens>,
 }
 
 #[derive(Deserialize, Default)]
@@ -49,12 +53,13 @@ struct Delta<'a> {
     reasoning_content: Content<'a>,
     #[serde(borrow)]
     reasoning: Content<'a>,
+    reasoning_details: List<Object<Map<String, Value>>>,
     #[serde(borrow)]
     refusal: Str<'a>,
     #[serde(borrow)]
-    tool_calls: List<Call<'a>>,
+    tool_calls: List<Object<Call<'a>>>,
     #[serde(borrow)]
-    function_call: Option<Function<'a>>,
+    function_call: Object<Function<'a>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -64,7 +69,10 @@ struct Call<'a> {
     #[serde(borrow)]
     id: Str<'a>,
     #[serde(borrow)]
-    function: Option<Function<'a>>,
+    function: Object<Function<'a>>,
+    /// Gemini's compatible endpoint signs its calls here.
+    #[serde(borrow)]
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -78,20 +86,54 @@ struct Function<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Tokens {
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    prompt_tokens_details: Option<TokenDetails>,
+struct Groq {
+    usage: Object<Tokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct TokenDetails {
+struct Tokens {
+    prompt_tokens: Count,
+    completion_tokens: Count,
+    prompt_tokens_details: Object<PromptDetails>,
+    completion_tokens_details: Object<ReplyDetails>,
+    /// Kimi's place for it.
     cached_tokens: Count,
+    /// DeepSeek's place for it.
+    prompt_cache_hit_tokens: Count,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Count,
+    cache_write_tokens: Count,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ReplyDetails {
+    reasoning_tokens: Count,
+}
+
+impl Tokens {
+    fn usage(self) -> Usage {
+        let prompt = self.prompt_tokens_details.0.unwrap_or_default();
+        let reply = self.completion_tokens_details.0.unwrap_or_default();
+        let cached = [prompt.cached_tokens, self.cached_tokens, self.prompt_cache_hit_tokens];
+        Usage {
+            input_tokens: self.prompt_tokens.0.unwrap_or(0),
+            output_tokens: self.completion_tokens.0.unwrap_or(0),
+            cached_tokens: cached.iter().find_map(|count| count.0).unwrap_or(0),
+            cache_write_tokens: prompt.cache_write_tokens.0.unwrap_or(0),
+            reasoning_tokens: reply.reasoning_tokens.0.unwrap_or(0),
+            ..Usage::default()
+        }
+    }
 }
 
 /// Reads the payload of one event.
-pub(super) fn event(event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+pub(super) fn event(event: &sse::Event<'_>, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
     let data = event.data.trim();
     if data.is_empty() {
         return Ok(());
@@ -102,7 +144,7 @@ pub(super) fn event(event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), P
     }
     match parse(data) {
         Ok(payload) if event.name == "error" && payload.error.is_none() => failed(data, sink),
-        Ok(payload) => pieces(payload, data, sink),
+        Ok(payload) => pieces(payload, data, details, sink),
         Err(_) if event.name == "error" => {
             sink(Piece::Error(failure::of_stream(&Value::String(data.to_owned()))));
             Ok(())
@@ -112,12 +154,12 @@ pub(super) fn event(event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), P
 }
 
 /// Reads a whole reply. It ends the stream, but without a reason to finish it is still no whole reply.
-pub(super) fn body(body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+pub(super) fn body(body: &str, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
     let payload = parse(body).map_err(|why| broken("the reply", body, &why))?;
     if payload.choices.is_none() && payload.error.is_none() {
         return failed(body, sink);
     }
-    pieces(payload, body, sink)?;
+    pieces(payload, body, details, sink)?;
     sink(Piece::Done);
     Ok(())
 }
@@ -132,7 +174,7 @@ fn parse(text: &str) -> Result<Payload<'_>, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-fn pieces(payload: Payload<'_>, text: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+fn pieces(payload: Payload<'_>, text: &str, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
     if let Some(error) = payload.error {
         let error = serde_json::from_str(error.get()).unwrap_or_default();
         sink(Piece::Error(failure::of_stream(&error)));
@@ -144,32 +186,24 @@ fn pieces(payload: Payload<'_>, text: &str, sink: &mut Sink<'_>) -> Result<(), P
     if let Some(model) = payload.model.non_empty() {
         sink(Piece::Model(model));
     }
-    for choice in payload.choices.unwrap_or_default().0 {
+    let groq = payload.x_groq.0.and_then(|groq| groq.usage.0);
+    let mut tokens = payload.usage.0.or(groq);
+    for mut choice in payload.choices.unwrap_or_default().0 {
         // Only one choice is ever asked for; a server that sends more would mix them up.
         if choice.index.0.unwrap_or(0) == 0 {
-            choice_pieces(choice, sink);
+            tokens = tokens.or(choice.usage.0.take());
+            choice_pieces(choice, details, sink);
         }
     }
-    if let Some(tokens) = payload.usage {
-        sink(Piece::Usage(Usage {
-            input_tokens: tokens.prompt_tokens.0.unwrap_or(0),
-            output_tokens: tokens.completion_tokens.0.unwrap_or(0),
-            cached_tokens: tokens
-                .prompt_tokens_details
-                .and_then(|details| details.cached_tokens.0)
-                .unwrap_or(0),
-            model: None,
-            ..Usage::default()
-        }));
+    if let Some(tokens) = tokens {
+        sink(Piece::Usage(tokens.usage()));
     }
     Ok(())
 }
 
-fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
-    let delta = choice
-        .delta
-        .or(choice.message.map(|message| *message))
-        .unwrap_or_default();
+fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>) {
+    let message = || choice.message.and_then(|message| message.0);
+    let delta = choice.delta.0.or_else(message).unwrap_or_default();
     // Some servers send their thinking under both names.
     let reasoning = if delta.reasoning_content.text.is_empty() {
         delta.reasoning.text
@@ -181,6 +215,14 @@ fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
             sink(Piece::Thinking(thinking));
         }
     }
+    details.take(
+        delta
+            .reasoning_details
+            .0
+            .into_iter()
+            .filter_map(|detail| detail.0)
+            .collect(),
+    );
     if !delta.content.text.is_empty() {
         sink(Piece::Text(delta.content.text));
     }
@@ -189,17 +231,17 @@ fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
     if let Some(refusal) = refusal {
         sink(Piece::Text(refusal));
     }
-    for call in delta.tool_calls.0 {
-        let function = call.function.unwrap_or_default();
+    for call in delta.tool_calls.0.into_iter().filter_map(|call| call.0) {
+        let function = call.function.0.unwrap_or_default();
         sink(Piece::Call(CallFragment {
             index: call.index.0,
             id: call.id.non_empty(),
             name: function.name.non_empty(),
             arguments: function.arguments.and_then(arguments),
-            signature: None,
+            signature: call.extra_content.map(|raw| Cow::Borrowed(raw.get())),
         }));
     }
-    if let Some(function) = delta.function_call {
+    if let Some(function) = delta.function_call.0 {
         sink(Piece::Call(CallFragment {
             index: Some(0),
             id: None,
@@ -208,11 +250,18 @@ fn choice_pieces(choice: Choice<'_>, sink: &mut Sink<'_>) {
             signature: None,
         }));
     }
-    match choice.finish_reason.non_empty() {
-        Some(reason) => sink(Piece::Finish(finish(&reason))),
-        None if is_refused => sink(Piece::Finish(Finish::Refused)),
-        None => {}
+    let finish = match choice.finish_reason.non_empty() {
+        Some(reason) => finish(&reason),
+        None if is_refused => Finish::Refused,
+        None => return,
+    };
+    if let Some(block) = details.block() {
+        sink(Piece::Block {
+            format: Format::OpenaiChat,
+            block,
+        });
     }
+    sink(Piece::Finish(finish));
 }
 
 /// The argument text: the string's content, or the object as it is written. Null is nothing.

@@ -1,0 +1,77 @@
+//! What a format or an endpoint has no place for, put in words.
+//!
+//! Every codec needs some of these texts, and a conversation that moves from one model to another should read the same to
+//! both. The forms are part of requests: changing one changes every prefix that a server has cached.
+
+use aish_core::message::MessageCall;
+use serde_json::Value;
+
+/// Adds a paragraph.
+pub(crate) fn join(text: &mut String, next: &str) {
+    if !text.is_empty() && !next.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(next);
+}
+
+/// What came along with a question, under its label (SPEC 8.3).
+pub(crate) fn context(label: &str, text: &str) -> String {
+    // The label stands in an attribute, which it must not be able to leave.
+    let label = label.replace(['"', '\n', '<', '>'], " ");
+    format!(
+        "<context label=\"{label}\">\n{}\n</context>",
+        text.trim_end_matches('\n')
+    )
+}
+
+/// An image that this model is not sent.
+pub(crate) fn image_left_out(media_type: &str) -> String {
+    format!("[image left out: this model does not take {media_type}]")
+}
+
+/// An earlier call, where there is no place for calls (SPEC 7.5).
+pub(crate) fn call(call: &MessageCall) -> String {
+    format!("[call: {}]\n{}", call.name, arguments(call))
+}
+
+/// A result, where there is no place for results (SPEC 7.5).
+pub(crate) fn result(name: &str, output: &str) -> String {
+    format!("[tool: {name}]\n{output}")
+}
+
+/// A schema the reply must fit, where there is no field for it.
+pub(crate) fn schema(schema: &Value) -> String {
+    format!("Answer with one JSON value that fits this JSON Schema and with nothing else:\n{schema}")
+}
+
+/// The argument text; servers that parse it again fail on an empty one.
+pub(crate) fn arguments(call: &MessageCall) -> &str {
+    if call.arguments.trim().is_empty() {
+        "{}"
+    } else {
+        &call.arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 8.3: what came along cannot pass for anything else.
+    #[test]
+    fn a_label_stays_in_its_place() {
+        assert_eq!(
+            context("a\">\n<b", "text\n\n"),
+            "<context label=\"a    b\">\ntext\n</context>"
+        );
+    }
+
+    #[test]
+    fn paragraphs() {
+        let mut text = String::new();
+        for next in ["", "a", "", "b"] {
+            join(&mut text, next);
+        }
+        assert_eq!(text, "a\n\nb");
+    }
+}
