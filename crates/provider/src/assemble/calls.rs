@@ -102,7 +102,11 @@ impl Calls {
             }
             None if self.0.len() == CALLS_MAX => return Err(CallsError::TooMany),
             None => {
-                self.0.push(Call::default());
+                let name = self.repeated_name(fragment).unwrap_or_default();
+                self.0.push(Call {
+                    name,
+                    ..Call::default()
+                });
                 self.0.len() - 1
             }
         };
@@ -110,6 +114,13 @@ impl Calls {
             Some(call) => call.take(fragment, names),
             None => Ok(Added::default()),
         }
+    }
+
+    /// The tool of the call that a fragment without a name follows, where that call is whole and the fragment opens another
+    /// object: some gateways put the second call of a tool on the first one's index.
+    fn repeated_name(&self, fragment: &CallFragment<'_>) -> Option<String> {
+        let last = self.0.last().filter(|_| fragment.name.is_none())?;
+        last.is_repeated_by(fragment).then(|| last.name.clone())
     }
 
     /// The call a fragment continues.
@@ -152,7 +163,7 @@ impl Call {
     /// Whether a fragment that has this call's index or id begins another one all the same.
     fn is_over_with(&self, fragment: &CallFragment<'_>, names: &WireNames) -> bool {
         let Some(name) = fragment.name.as_deref() else {
-            return false;
+            return self.is_repeated_by(fragment);
         };
         let is_other_tool = self.name != name && names.knows(&self.name) && names.knows(name);
         let is_other_id = match (self.id.as_deref(), fragment.id.as_deref()) {
@@ -163,10 +174,22 @@ impl Call {
         if is_other_tool {
             true
         } else if self.scan.is_whole() {
-            opens || (is_other_id && self.name != name)
+            self.is_repeated_by(fragment) || (is_other_id && (opens || self.name != name))
         } else {
             is_other_id && (opens || self.arguments.trim().is_empty())
         }
+    }
+
+    /// Whether a fragment opens another object behind a whole one. The same object under the same index says it again, and
+    /// an empty one was only a placeholder.
+    fn is_repeated_by(&self, fragment: &CallFragment<'_>) -> bool {
+        let text = text(fragment);
+        let is_same = text == self.arguments && fragment.index.is_some();
+        self.scan.is_whole() && text.trim_start().starts_with('{') && !is_same && !self.is_placeholder()
+    }
+
+    fn is_placeholder(&self) -> bool {
+        self.arguments.trim() == "{}"
     }
 
     fn take(&mut self, fragment: &CallFragment<'_>, names: &WireNames) -> Result<Added, CallsError> {
@@ -187,6 +210,9 @@ impl Call {
         if !(arguments.is_empty() || self.scan.is_whole() && arguments == self.arguments) {
             if self.arguments.len() + arguments.len() > ARGUMENT_BYTES_MAX {
                 return Err(CallsError::TooLong);
+            }
+            if self.is_placeholder() && arguments.trim_start().starts_with('{') {
+                self.arguments.clear();
             }
             self.arguments.push_str(arguments);
             self.scan.feed(arguments);
