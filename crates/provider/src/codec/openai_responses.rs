@@ -1,10 +1,18 @@
 //! OpenAI Responses, as OpenAI, llama.cpp and vLLM speak it.
 //!
-//! This file names the format's fixed points; `encode` writes requests, `decode` reads payloads.
+//! This file names the format's fixed points. Requests are written by `encode`, the conversation in them by `input`; replies
+//! are read by `decode`, in the shapes of `payload`, and put in order by `output`. Where the servers differ, requests keep to
+//! what all of them take, and replies are read whichever of them wrote them: see the recorded exchanges in this crate's tests.
 
-use super::{Codec, Decoder, Encoded, KeyHeader, Sink, failure};
-use crate::profile::{Format, ModelProfile};
-use crate::{ErrorKind, ProviderError, Request, sse};
+use super::{Codec, Decoder, Encoded, KeyHeader, failure};
+use crate::profile::ModelProfile;
+use crate::{ProviderError, Request};
+
+mod decode;
+mod encode;
+mod input;
+mod output;
+mod payload;
 
 /// The codec.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +22,8 @@ pub struct OpenaiResponses;
 pub const PATH: &str = "/responses";
 
 impl Codec for OpenaiResponses {
-    fn encode(&self, _request: Request<'_>, _profile: &ModelProfile) -> Result<Encoded, ProviderError> {
-        Err(ProviderError {
-            kind: ErrorKind::Protocol,
-            message: format!("{} is not written yet", Format::OpenaiResponses.name()),
-            retry_after: None,
-        })
+    fn encode(&self, request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
+        encode::encode(request, profile)
     }
 
     fn key_header(&self) -> KeyHeader {
@@ -30,23 +34,10 @@ impl Codec for OpenaiResponses {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(Reader)
+        Box::new(decode::Reader::default())
     }
 
     fn decode_error(&self, status: u16, body: &str) -> ProviderError {
         failure::of_status(status, body)
-    }
-}
-
-/// What is remembered between the payloads of one reply.
-struct Reader;
-
-impl Decoder for Reader {
-    fn event(&mut self, _event: &sse::Event<'_>, _sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn body(&mut self, _body: &str, _sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        Ok(())
     }
 }

@@ -1,0 +1,343 @@
+//! A request as the Responses API wants it.
+//!
+//! Nothing is stored at the provider: each request carries the whole conversation, and reasoning comes and goes encrypted.
+//! Which models can be asked for that is told by their names, because the others refuse the whole request:
+//! <https://github.com/pydantic/pydantic-ai/issues/2865>, <https://github.com/pydantic/pydantic-ai/issues/3326>.
+
+use super::PATH;
+use super::input::{self, Item};
+use crate::codec::names::WireNames;
+use crate::codec::{Encoded, handover, schema, words};
+use crate::profile::{CallsPerReply, Format, ModelProfile, ProviderTool, Reasoning, Support, SystemRole};
+use crate::{ErrorKind, ProviderError, Request};
+use aish_core::message::{Message, ToolChoice, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// The least that OpenAI takes for `max_output_tokens`.
+const OUTPUT_TOKENS_MIN: u64 = 16;
+
+/// What the schema of a reply is called.
+const REPLY_SCHEMA_NAME: &str = "reply";
+
+/// How deep a schema is looked into for what strict mode wants.
+const SCHEMA_DEPTH_MAX: usize = 32;
+
+/// The hosts at which OpenAI's own rules hold.
+const OPENAI_HOSTS: &[&str] = &["api.openai.com", ".openai.azure.com"];
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    store: bool,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Tool<'a> {
+    Function {
+        name: String,
+        description: &'a str,
+        parameters: Cow<'a, Value>,
+        strict: bool,
+    },
+    WebSearch,
+}
+
+#[derive(Serialize)]
+struct Effort {
+    effort: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    format: TextFormat<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+struct TextFormat<'a> {
+    name: &'static str,
+    schema: Cow<'a, Value>,
+    strict: bool,
+}
+
+/// Writes a request.
+pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
+    let messages = handover::for_model(request.messages, request.model, Format::OpenaiResponses);
+    let offered = request.tools.iter().map(|tool| tool.name.as_str());
+    let names = WireNames::new(profile.wire_names, offered.chain(messages.iter().flat_map(names_in)));
+    let is_openai = is_openai(&profile.base_url);
+    let system = system(&request, profile);
+    let tools = tools(&request, profile, &names);
+    let has_functions = tools.iter().any(|tool| matches!(tool, Tool::Function { .. }));
+    let max_output_tokens = request.max_output_tokens.or(profile.max_output_tokens);
+    let is_encrypted = profile.reasoning.is_some() || (is_openai && is_reasoning_model(&profile.model));
+    let body = Body {
+        model: &profile.model,
+        instructions: match profile.system_role {
+            SystemRole::System => &system,
+            SystemRole::Developer | SystemRole::User => "",
+        },
+        input: input::items(&system, &messages, profile, &names),
+        tool_choice: (request.tool_choice == ToolChoice::None && !tools.is_empty()).then_some("none"),
+        parallel_tool_calls: (profile.calls == CallsPerReply::One && profile.parallel_field.is_yes() && has_functions)
+            .then_some(false),
+        tools,
+        temperature: profile.temperature,
+        max_output_tokens: max_output_tokens.map(|tokens| {
+            if is_openai {
+                tokens.max(OUTPUT_TOKENS_MIN)
+            } else {
+                tokens
+            }
+        }),
+        reasoning: profile.reasoning.map(|reasoning| effort(reasoning, &profile.model)),
+        text: request
+            .schema
+            .filter(|_| profile.structured_output.is_yes())
+            .map(|schema| text(schema, profile)),
+        include: if is_encrypted {
+            &["reasoning.encrypted_content"]
+        } else {
+            &[]
+        },
+        store: false,
+        stream: profile.streaming.is_yes(),
+    };
+    let body = serde_json::to_vec(&body).map_err(|error| ProviderError {
+        kind: ErrorKind::Protocol,
+        message: format!("cannot write the request: {error}"),
+        retry_after: None,
+    })?;
+    Ok(Encoded {
+        path: PATH.into(),
+        headers: vec![
+            ("content-type", "application/json".into()),
+            ("accept", "text/event-stream, application/json".into()),
+        ],
+        body,
+        names,
+    })
+}
+
+fn names_in(message: &Message) -> Vec<&str> {
+    match message {
+        Message::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+        Message::User { .. } | Message::Tool { .. } => Vec::new(),
+    }
+}
+
+/// The standing instructions, with the schema in words where it is not sent.
+fn system(request: &Request<'_>, profile: &ModelProfile) -> String {
+    let mut system = request.system.to_owned();
+    if let (Some(schema), Support::No) = (request.schema, profile.structured_output) {
+        words::join(&mut system, &words::schema(schema));
+    }
+    system
+}
+
+fn tools<'a>(request: &Request<'a>, profile: &ModelProfile, names: &WireNames) -> Vec<Tool<'a>> {
+    if profile.tools == Support::No {
+        return Vec::new();
+    }
+    let functions = request.tools.iter().map(|tool| function(tool, profile, names));
+    let own = profile.provider_tools.iter().map(|tool| match tool {
+        ProviderTool::WebSearch => Tool::WebSearch,
+    });
+    functions.chain(own).collect()
+}
+
+fn function<'a>(tool: &'a ToolSpec, profile: &ModelProfile, names: &WireNames) -> Tool<'a> {
+    Tool::Function {
+        name: names.wire(&tool.name).into_owned(),
+        description: &tool.description,
+        parameters: schema::project(&tool.input_schema, profile.schemas),
+        // Strict mode refuses most schemas that were not written for it.
+        strict: false,
+    }
+}
+
+fn text<'a>(schema: &'a Value, profile: &ModelProfile) -> Text<'a> {
+    let schema = schema::project(schema, profile.schemas);
+    Text {
+        format: TextFormat {
+            name: REPLY_SCHEMA_NAME,
+            strict: takes_strict(&schema, 0),
+            schema,
+        },
+    }
+}
+
+/// Whether a schema is as strict mode wants it: every object is closed and requires all it has.
+fn takes_strict(schema: &Value, depth: usize) -> bool {
+    if depth > SCHEMA_DEPTH_MAX {
+        return false;
+    }
+    match schema {
+        Value::Array(schemas) => schemas.iter().all(|schema| takes_strict(schema, depth + 1)),
+        Value::Object(fields) => {
+            let properties = fields.get("properties").and_then(Value::as_object);
+            let is_object = properties.is_some() || fields.get("type").and_then(Value::as_str) == Some("object");
+            let required: Vec<&str> = match fields.get("required").and_then(Value::as_array) {
+                Some(required) => required.iter().filter_map(Value::as_str).collect(),
+                None => Vec::new(),
+            };
+            let is_closed = fields.get("additionalProperties") == Some(&Value::Bool(false));
+            let are_required = properties.is_none_or(|all| all.keys().all(|key| required.contains(&key.as_str())));
+            (!is_object || (is_closed && are_required)) && fields.values().all(|value| takes_strict(value, depth + 1))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+fn effort(reasoning: Reasoning, model: &str) -> Effort {
+    let summary = Some("auto");
+    match reasoning {
+        Reasoning::Off => Effort {
+            effort: least_effort(model),
+            summary: None,
+        },
+        Reasoning::Low => Effort { effort: "low", summary },
+        Reasoning::Medium => Effort {
+            effort: "medium",
+            summary,
+        },
+        Reasoning::High => Effort {
+            effort: "high",
+            summary,
+        },
+    }
+}
+
+/// The least a model can think. `none` is known since GPT-5.1, `minimal` to GPT-5 only, neither to the models before it
+/// and to those made for code (OpenAI's reference, "Reasoning effort").
+fn least_effort(model: &str) -> &'static str {
+    let name = bare_name(model);
+    let is_first = name == "gpt-5" || name.starts_with("gpt-5-");
+    match name {
+        _ if is_o_series(name) || name.contains("codex") => "low",
+        _ if is_first => "minimal",
+        _ => "none",
+    }
+}
+
+/// Whether a model of OpenAI's thinks, and so has reasoning to encrypt.
+fn is_reasoning_model(model: &str) -> bool {
+    let name = bare_name(model);
+    let is_gpt = name.strip_prefix("gpt-").is_some_and(|rest| {
+        let version: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        version.parse::<u32>().is_ok_and(|version| version >= 5)
+    });
+    (is_gpt || is_o_series(name) || name.starts_with("codex")) && !name.contains("-chat")
+}
+
+/// `o1`, `o3-mini`, `o4-mini`, …
+fn is_o_series(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next() == Some('o') && chars.next().is_some_and(|c| c.is_ascii_digit())
+}
+
+/// A model's name without its maker (`openai/gpt-5`) and without the word that it was tuned (`ft:gpt-5:…`).
+fn bare_name(model: &str) -> &str {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    name.strip_prefix("ft:").unwrap_or(name)
+}
+
+fn is_openai(base_url: &str) -> bool {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let host = rest.split(['/', ':', '?']).next().unwrap_or_default();
+    OPENAI_HOSTS.iter().any(|owner| host.ends_with(owner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// SPEC 7.2: what only thinking models take is told by their names.
+    #[test]
+    fn models_that_think() {
+        for model in [
+            "o1",
+            "o3-mini",
+            "gpt-5",
+            "gpt-5.1-codex",
+            "ft:gpt-5:x",
+            "codex-mini-latest",
+            "openai/o4-mini",
+        ] {
+            assert!(is_reasoning_model(model), "{model}");
+        }
+        for model in [
+            "gpt-4o",
+            "gpt-4.1-mini",
+            "gpt-5-chat-latest",
+            "chatgpt-4o-latest",
+            "omni",
+            "llama",
+            "gpt-",
+        ] {
+            assert!(!is_reasoning_model(model), "{model}");
+        }
+        let least = ["gpt-5", "gpt-5-mini", "gpt-5.1", "gpt-5-codex", "o3", "qwen3"].map(least_effort);
+        assert_eq!(least, ["minimal", "minimal", "none", "low", "low", "none"]);
+    }
+
+    #[test]
+    fn hosts() {
+        for url in [
+            "https://api.openai.com/v1",
+            "https://eu.api.openai.com/v1",
+            "https://x.openai.azure.com/openai/v1",
+        ] {
+            assert!(is_openai(url), "{url}");
+        }
+        for url in [
+            "http://127.0.0.1:8080/v1",
+            "https://example.com/api.openai.com",
+            "",
+            "https://api.openai.com.evil/v1",
+        ] {
+            assert!(!is_openai(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn strict_schemas() {
+        let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+            "additionalProperties": false});
+        assert!(takes_strict(&closed, 0));
+        for open in [
+            json!({"type": "object"}),
+            json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}),
+            json!({"type": "array", "items": {"type": "object", "properties": {"a": {}}, "required": ["a"]}}),
+        ] {
+            assert!(!takes_strict(&open, 0), "{open}");
+        }
+        assert!(takes_strict(&json!({"type": "array", "items": closed}), 0));
+    }
+}
