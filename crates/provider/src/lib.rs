@@ -21,6 +21,8 @@ pub mod profile;
 mod retry_after;
 pub mod scripted;
 pub mod sse;
+#[cfg(any(test, feature = "strict"))]
+pub mod strict;
 
 pub use http::HttpProvider;
 pub use profile::ModelProfile;
