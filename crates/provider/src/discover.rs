@@ -1,25 +1,37 @@
 //! Finding a model where none is configured (SPEC 7.7): keys in the environment first, then servers on this machine.
 //!
-//! [`from_vars`] and [`LOCAL_SERVERS`] are tables and pure; [`probe`] asks one server which models it has, within a
-//! short time and a bounded body, and [`local`] asks all usual ones at once. Only providers that speak `openai-chat` are
-//! in the tables.
+//! [`from_vars`] says what the environment names, out of [`crate::preset`]'s table, and is pure; [`list`] asks one server
+//! which models it has, within a time and a bounded body, and [`local`] asks all usual ones of this machine at once.
 
+use crate::preset::{self, Begin, PRESETS, Place, Preset};
+use crate::price::Price;
+use crate::profile::{CallsPerReply, Format};
+use crate::{ErrorKind, ModelProfile, ProviderError};
 use futures_util::future::join_all;
-use serde::Deserialize;
 use std::time::Duration;
+
+mod listing;
 
 /// How long a server on this machine may take to name its models.
 pub const PROBE_TIMEOUT_MS: u64 = 300;
 
-/// Bytes of a list of models; providers that serve hundreds of them send some hundred kilobytes.
-const MODELS_BYTES_MAX: usize = 4 << 20;
+/// What the server of `AISH_BASE_URL` is called among candidates.
+pub const NAMED: &str = "aish";
+
+/// Models with fewer parameters than this are held to one call a reply: they begin another and another until their context
+/// is full.
+const SMALL_MODEL_PARAMETERS: u64 = 1_000_000_000;
 
 /// A provider that may be usable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Candidate {
-    /// A short name, e.g. `openrouter`.
+    /// A short name, e.g. `openrouter`; [`NAMED`] for the server of `AISH_BASE_URL`.
     pub name: &'static str,
-    /// What the official SDKs take, with `/v1`.
+    /// Its entry in the table of providers; none for a server that is not in it.
+    pub preset: Option<&'static Preset>,
+    /// The wire format it is spoken to in.
+    pub format: Format,
+    /// What the official SDKs take.
     pub base_url: String,
     /// The variable that holds the key, if it needs one.
     pub key_env: Option<&'static str>,
@@ -28,7 +40,7 @@ pub struct Candidate {
 }
 
 /// A model as its server lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     /// What to ask for.
     pub id: String,
@@ -36,176 +48,158 @@ pub struct Listed {
     pub context_window: Option<u64>,
     /// How many parameters it has, where the server says so.
     pub parameters: Option<u64>,
+    /// What it costs, where the server says so.
+    pub price: Option<Price>,
 }
 
-/// A provider that is found by a key in the environment.
-struct Keyed {
-    name: &'static str,
-    key_env: &'static str,
-    base_url: &'static str,
-    default_model: Option<&'static str>,
+impl Listed {
+    /// A model of which nothing is known but its name.
+    pub fn unlisted(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            context_window: None,
+            parameters: None,
+            price: None,
+        }
+    }
 }
 
-/// In this order. A model is only named where the provider has a name that stays valid; the others are asked.
-const KEYED: &[Keyed] = &[
-    Keyed {
-        name: "openrouter",
-        key_env: "OPENROUTER_API_KEY",
-        base_url: "https://openrouter.ai/api/v1",
-        default_model: Some("openrouter/auto"),
-    },
-    Keyed {
-        name: "xai",
-        key_env: "XAI_API_KEY",
-        base_url: "https://api.x.ai/v1",
-        default_model: None,
-    },
-    Keyed {
-        name: "deepseek",
-        key_env: "DEEPSEEK_API_KEY",
-        base_url: "https://api.deepseek.com/v1",
-        default_model: Some("deepseek-chat"),
-    },
-    Keyed {
-        name: "mistral",
-        key_env: "MISTRAL_API_KEY",
-        base_url: "https://api.mistral.ai/v1",
-        default_model: Some("mistral-large-latest"),
-    },
-    Keyed {
-        name: "groq",
-        key_env: "GROQ_API_KEY",
-        base_url: "https://api.groq.com/openai/v1",
-        default_model: None,
-    },
-];
+impl Candidate {
+    /// A provider of the table, at its own address; `is_set` tells whether a variable has a value.
+    pub fn of_preset(preset: &'static Preset, is_set: impl Fn(&str) -> bool) -> Self {
+        Self {
+            name: preset.name,
+            preset: Some(preset),
+            format: preset.format,
+            base_url: preset.base_url.to_owned(),
+            key_env: preset.key_env(is_set),
+            default_model: match preset.begin {
+                Begin::With(model) => Some(model.to_owned()),
+                Begin::Listed(_) => None,
+            },
+        }
+    }
 
-/// Servers on this machine and their usual addresses, in this order: llama.cpp, Ollama, LM Studio, vLLM.
-pub const LOCAL_SERVERS: &[(&str, &str)] = &[
-    ("llama.cpp", "http://127.0.0.1:8080/v1"),
-    ("ollama", "http://127.0.0.1:11434/v1"),
-    ("lmstudio", "http://127.0.0.1:1234/v1"),
-    ("vllm", "http://127.0.0.1:8000/v1"),
-];
+    /// The same provider behind the address that the environment names for it, e.g. a proxy. OpenAI's variable is used for
+    /// servers of every kind, which speak its older format.
+    fn moved_to(self, base_url: String) -> Self {
+        let is_elsewhere = preset::of_address(&base_url).is_none_or(|owner| owner.name != self.name);
+        let format = match self.format {
+            Format::OpenaiResponses if is_elsewhere => Format::OpenaiChat,
+            format => format,
+        };
+        Self {
+            format,
+            base_url,
+            ..self
+        }
+    }
 
-/// What the environment names, in order: `AISH_BASE_URL`, OpenAI's variables, then the keys of other providers. `var`
+    /// How to talk to one of its models.
+    pub fn profile(&self, model: &Listed) -> ModelProfile {
+        let mut profile = ModelProfile::new(self.format, &self.base_url, &model.id);
+        if let Some(preset) = self.preset.or_else(|| preset::of_address(&self.base_url)) {
+            preset.adapt(&mut profile);
+        }
+        profile.context_window = model.context_window;
+        profile.calls = match model.parameters {
+            Some(parameters) if parameters < SMALL_MODEL_PARAMETERS => CallsPerReply::One,
+            Some(_) | None => CallsPerReply::Any,
+        };
+        profile
+    }
+}
+
+/// What the environment names, in order: `AISH_BASE_URL`, then every provider of the table whose key or address is set. `var`
 /// gives a variable's value, e.g. `|name| std::env::var(name).ok()`.
 pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Vec<Candidate> {
     let set = |name: &str| var(name).filter(|value| !value.trim().is_empty());
-    let has = |name: &'static str| set(name).map(|_| name);
     let mut found = Vec::new();
     if let Some(base_url) = set("AISH_BASE_URL") {
         found.push(Candidate {
-            name: "aish",
+            name: NAMED,
+            preset: None,
+            format: Format::OpenaiChat,
             base_url,
-            key_env: has("AISH_API_KEY"),
+            key_env: set("AISH_API_KEY").map(|_| "AISH_API_KEY"),
             default_model: set("AISH_MODEL"),
         });
     }
-    match (set("OPENAI_BASE_URL"), has("OPENAI_API_KEY")) {
-        (None, None) => {}
-        (base_url, key_env) => found.push(Candidate {
-            name: "openai",
-            base_url: base_url.unwrap_or_else(|| "https://api.openai.com/v1".to_owned()),
-            key_env,
-            default_model: None,
-        }),
-    }
-    for keyed in KEYED {
-        if let Some(key_env) = has(keyed.key_env) {
-            found.push(Candidate {
-                name: keyed.name,
-                base_url: keyed.base_url.to_owned(),
-                key_env: Some(key_env),
-                default_model: keyed.default_model.map(str::to_owned),
-            });
+    let on_network = |preset: &&Preset| matches!(preset.place, Place::Network(_));
+    for preset in PRESETS.iter().filter(on_network) {
+        let has_key = preset.key_envs().iter().any(|name| set(name).is_some());
+        let has_address = preset.base_url_env.is_some_and(|name| set(name).is_some());
+        if has_key || has_address {
+            let mut candidate = at_its_address(preset, &var);
+            candidate.key_env = candidate.key_env.filter(|_| has_key);
+            found.push(candidate);
         }
     }
     found
 }
 
-/// The servers of [`LOCAL_SERVERS`] that answer, with the models they name, in that order. They are asked at once, so
-/// that all of it takes no longer than the slowest may.
-pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Vec<Listed>)> {
-    probe_all(client, LOCAL_SERVERS).await
+/// A provider of the table, at the address that the environment names for it, else its own.
+pub fn at_its_address(preset: &'static Preset, var: impl Fn(&str) -> Option<String>) -> Candidate {
+    let set = |name: &str| var(name).filter(|value| !value.trim().is_empty());
+    let candidate = Candidate::of_preset(preset, |name| set(name).is_some());
+    match preset.base_url_env.and_then(set) {
+        Some(base_url) => candidate.moved_to(base_url.trim_end_matches('/').to_owned()),
+        None => candidate,
+    }
 }
 
-async fn probe_all(client: &reqwest::Client, servers: &[(&'static str, &str)]) -> Vec<(Candidate, Vec<Listed>)> {
+/// Where a list of models is asked for.
+#[derive(Clone, Copy)]
+pub struct Endpoint<'a> {
+    /// The wire format, which has a list of its own.
+    pub format: Format,
+    /// What the official SDKs take.
+    pub base_url: &'a str,
+    /// The key; it must belong to that address.
+    pub key: Option<&'a str>,
+}
+
+/// Asks a server which models it has.
+///
+/// # Errors
+/// It does not answer within the time, or not with a list of models: what was tried and why it failed, without the key.
+pub async fn list(
+    client: &reqwest::Client,
+    endpoint: Endpoint<'_>,
+    deadline: Duration,
+) -> Result<Vec<Listed>, ProviderError> {
+    match tokio::time::timeout(deadline, listing::pages(client, &endpoint)).await {
+        Ok(listed) => listed,
+        Err(_) => {
+            let why = format!("no list of models within {} ms", deadline.as_millis());
+            Err(endpoint.error(ErrorKind::Timeout, &why))
+        }
+    }
+}
+
+/// The servers of this machine that answer, with the models they name, in the order of the table. They are asked at once,
+/// so that all of it takes no longer than the slowest may.
+pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Vec<Listed>)> {
+    let here = PRESETS.iter().filter(|preset| preset.place == Place::ThisMachine);
+    probe_all(
+        client,
+        here.map(|preset| Candidate::of_preset(preset, |_| false)).collect(),
+    )
+    .await
+}
+
+async fn probe_all(client: &reqwest::Client, candidates: Vec<Candidate>) -> Vec<(Candidate, Vec<Listed>)> {
     let deadline = Duration::from_millis(PROBE_TIMEOUT_MS);
-    let probes = servers.iter().map(|(name, base_url)| async move {
-        let models = probe(client, base_url, deadline).await?;
-        let candidate = Candidate {
-            name,
-            base_url: (*base_url).to_owned(),
-            key_env: None,
-            default_model: models.first().map(|model| model.id.clone()),
+    let probes = candidates.into_iter().map(|candidate| async move {
+        let endpoint = Endpoint {
+            format: candidate.format,
+            base_url: &candidate.base_url,
+            key: None,
         };
+        let models = list(client, endpoint, deadline).await.ok()?;
         Some((candidate, models))
     });
     join_all(probes).await.into_iter().flatten().collect()
-}
-
-/// Asks a server which models it has. `None` when it does not answer with a list of models within the time.
-pub async fn probe(client: &reqwest::Client, base_url: &str, deadline: Duration) -> Option<Vec<Listed>> {
-    tokio::time::timeout(deadline, models(client, base_url, None))
-        .await
-        .ok()?
-}
-
-/// As [`probe`], with a key: for a provider that was found by one and whose models must be asked for.
-pub async fn probe_with_key(
-    client: &reqwest::Client,
-    base_url: &str,
-    key: &str,
-    deadline: Duration,
-) -> Option<Vec<Listed>> {
-    tokio::time::timeout(deadline, models(client, base_url, Some(key)))
-        .await
-        .ok()?
-}
-
-#[derive(Deserialize)]
-struct Models {
-    data: Vec<Model>,
-}
-
-#[derive(Deserialize)]
-struct Model {
-    id: String,
-    /// What llama.cpp's server adds.
-    #[serde(default)]
-    meta: Option<Meta>,
-}
-
-#[derive(Deserialize)]
-struct Meta {
-    n_ctx: Option<u64>,
-    n_params: Option<u64>,
-}
-
-async fn models(client: &reqwest::Client, base_url: &str, key: Option<&str>) -> Option<Vec<Listed>> {
-    let mut request = client.get(format!("{}/models", base_url.trim_end_matches('/')));
-    if let Some(key) = key {
-        request = request.bearer_auth(key);
-    }
-    let mut response = request.send().await.ok()?;
-    if !response.status().is_success() {
-        return None;
-    }
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
-        if body.len() + chunk.len() > MODELS_BYTES_MAX {
-            return None;
-        }
-        body.extend_from_slice(&chunk);
-    }
-    let models: Models = serde_json::from_slice(&body).ok()?;
-    let listed = models.data.into_iter().map(|model| Listed {
-        id: model.id,
-        context_window: model.meta.as_ref().and_then(|meta| meta.n_ctx),
-        parameters: model.meta.as_ref().and_then(|meta| meta.n_params),
-    });
-    Some(listed.collect())
 }
 
 #[cfg(test)]

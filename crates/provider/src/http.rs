@@ -265,7 +265,7 @@ impl Target {
 }
 
 /// The cause behind an error, which is what a person can do something about.
-fn innermost(error: &reqwest::Error) -> String {
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -274,7 +274,7 @@ fn innermost(error: &reqwest::Error) -> String {
 }
 
 /// An address without user, password, query and fragment, any of which may be a secret.
-fn without_credentials(url: &str) -> String {
+pub(crate) fn without_credentials(url: &str) -> String {
     let Ok(mut parsed) = reqwest::Url::parse(url) else {
         return "an invalid address".to_owned();
     };

@@ -2,8 +2,8 @@
 //!
 //! This crate owns the [`Provider`] trait, the event-stream parser ([`sse`]), one pure codec per wire format
 //! ([`codec`]), what must be known of a model ([`profile`]), the assembly of a reply from pieces ([`assemble`]), the
-//! HTTP that carries them ([`http`], over a client from [`client`]), the search for a model where none is configured
-//! ([`discover`]), and a scripted fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
+//! HTTP that carries them ([`http`], over a client from [`client`]), the table of providers ([`preset`]), the search for a
+//! model where none is configured ([`discover`]), and a scripted fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
 //!
 //! Blocking and streaming are one path: whoever wants no deltas ignores them and takes the [`Reply`].
 
@@ -17,6 +17,8 @@ pub mod client;
 pub mod codec;
 pub mod discover;
 pub mod http;
+pub mod preset;
+pub mod price;
 pub mod profile;
 mod retry_after;
 pub mod scripted;

@@ -82,7 +82,12 @@ async fn local_servers() {
         ("refusing", "http://127.0.0.1:1/v1"),
         ("a", a.as_str()),
     ];
-    let found = probe_all(&client, &table).await;
+    let candidates = table.map(|(name, base_url)| Candidate {
+        name,
+        base_url: base_url.to_owned(),
+        ..Candidate::of_preset(preset::find("llama.cpp").unwrap(), |_| false)
+    });
+    let found = probe_all(&client, candidates.into()).await;
     let names: Vec<_> = found.iter().map(|(candidate, _)| candidate.name).collect();
     assert_eq!(names, ["b", "a"]);
     let ids: Vec<&str> = found[0].1.iter().map(|model| model.id.as_str()).collect();
@@ -90,5 +95,128 @@ async fn local_servers() {
     // What llama.cpp's server tells of a model besides its name.
     let told = (found[0].1[0].context_window, found[0].1[0].parameters);
     assert_eq!(told, (Some(4096), Some(134_515_008)));
-    assert_eq!(found[0].0.default_model.as_deref(), Some("one"));
+    let profiles: Vec<CallsPerReply> = found[0].1.iter().map(|model| found[0].0.profile(model).calls).collect();
+    assert_eq!(profiles, [CallsPerReply::One, CallsPerReply::Any]);
+}
+
+/// SPEC 7.7: an address that the environment names for a provider goes with its key; it may be a server of another kind.
+#[test]
+fn addresses_of_the_environment() {
+    let one = |vars: &[(&str, &str)]| {
+        let mut all = from_vars(|name| vars.iter().find(|var| var.0 == name).map(|var| var.1.to_owned()));
+        assert_eq!(all.len(), 1);
+        let found = all.remove(0);
+        (found.format, found.base_url, found.key_env)
+    };
+    assert_eq!(
+        one(&[("OPENAI_API_KEY", "k")]),
+        (
+            Format::OpenaiResponses,
+            "https://api.openai.com/v1".to_owned(),
+            Some("OPENAI_API_KEY")
+        )
+    );
+    assert_eq!(
+        one(&[("OPENAI_BASE_URL", "http://desk:1/v1/")]),
+        (Format::OpenaiChat, "http://desk:1/v1".to_owned(), None)
+    );
+    assert_eq!(
+        one(&[("ANTHROPIC_BASE_URL", "http://proxy"), ("ANTHROPIC_API_KEY", "k")]),
+        (Format::Anthropic, "http://proxy".to_owned(), Some("ANTHROPIC_API_KEY"))
+    );
+    assert_eq!(one(&[("GOOGLE_API_KEY", "k")]).2, Some("GOOGLE_API_KEY"));
+}
+
+/// SPEC 7.2, 7.4: each format's list, with what servers add to it; entries that are none are passed over.
+#[test]
+fn lists_of_each_format() {
+    let read = |format, body: &str| {
+        let page = listing::read_page(format, body.as_bytes()).unwrap();
+        let models: Vec<_> = page
+            .models
+            .into_iter()
+            .map(|model| (model.id, model.context_window))
+            .collect();
+        (models, page.next)
+    };
+    let id = |id: &str, window| (id.to_owned(), window);
+    for (body, window) in [
+        (r#"{"data":[{"id":"m","max_model_len":10},{"id":7},null]}"#, Some(10)),
+        (r#"{"data":[{"id":"m","context_length":10,"meta":null}]}"#, Some(10)),
+        (r#"[{"id":"m","context_window":"many"}]"#, None),
+    ] {
+        assert_eq!(read(Format::OpenaiChat, body), (vec![id("m", window)], None));
+    }
+    let more = r#"{"data":[{"type":"model","id":"claude"}],"has_more":true,"last_id":"claude"}"#;
+    assert_eq!(
+        read(Format::Anthropic, more),
+        (vec![id("claude", None)], Some("claude".to_owned()))
+    );
+    let last = r#"{"data":[],"has_more":false,"last_id":"claude"}"#;
+    assert_eq!(read(Format::Anthropic, last), (vec![], None));
+    let gemini = r#"{"models":[{"name":"models/gemini-x","inputTokenLimit":9,"supportedGenerationMethods":["generateContent"]},
+        {"name":"models/embed","supportedGenerationMethods":["embedContent"]}],"nextPageToken":"t&x=1"}"#;
+    assert_eq!(
+        read(Format::Gemini, gemini),
+        (vec![id("gemini-x", Some(9))], Some("t&x=1".to_owned()))
+    );
+    for broken in ["", "<html>", "{}", "7", r#"{"data":{}}"#] {
+        assert!(
+            listing::read_page(Format::OpenaiChat, broken.as_bytes()).is_err(),
+            "{broken}"
+        );
+    }
+}
+
+/// What OpenRouter's list says of prices, per million; a price that depends is none.
+#[test]
+fn listed_prices() {
+    let price = |pricing: &str| {
+        let body = format!(r#"{{"data":[{{"id":"m","pricing":{pricing}}}]}}"#);
+        listing::read_page(Format::OpenaiChat, body.as_bytes())
+            .unwrap()
+            .models
+            .remove(0)
+            .price
+    };
+    let told = price(r#"{"prompt":"0.000003","completion":"0.000015","input_cache_read":"0"}"#).unwrap();
+    assert!((told.input - 3.0).abs() < 1e-9 && (told.output - 15.0).abs() < 1e-9);
+    assert_eq!((told.cached, told.cache_write), (Some(0.0), None));
+    for none in [
+        r#"{"prompt":"-1","completion":"-1"}"#,
+        r#"{"prompt":"x"}"#,
+        "null",
+        r#"{"prompt":"nan","completion":"1"}"#,
+    ] {
+        assert_eq!(price(none), None, "{none}");
+    }
+}
+
+/// SPEC 10.4, 10.5: a list that is not to be had says what was asked and why, without the key and what else may be secret.
+#[tokio::test]
+async fn why_there_is_no_list() {
+    let client = client(&Timeouts::default(), &Network::default()).unwrap();
+    let refusing = server(Some(
+        "HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n{\"error\":{\"message\":\"bad key test-key-123\"}}",
+    ))
+    .await;
+    let ask = |base_url: &str| {
+        let (client, base_url) = (client.clone(), base_url.to_owned());
+        async move {
+            let endpoint = Endpoint {
+                format: Format::OpenaiChat,
+                base_url: &base_url,
+                key: Some("test-key-123"),
+            };
+            list(&client, endpoint, Duration::from_secs(5)).await.unwrap_err()
+        }
+    };
+    let error = ask(&refusing).await;
+    assert_eq!(error.kind, ErrorKind::Auth);
+    assert_eq!(
+        error.message,
+        format!("GET {refusing}/models: 401 Unauthorized: bad key [redacted]")
+    );
+    assert_eq!(ask("http://127.0.0.1:1/v1").await.kind, ErrorKind::Connect);
+    assert_eq!(ask("nonsense").await.kind, ErrorKind::Protocol);
 }
