@@ -10,6 +10,7 @@
 //! data: …
 //! ```
 
+use super::arrivals::is_document;
 use super::reading::Heard;
 use aish_core::event::{ReplyStop, Usage};
 use aish_core::message::{Part, text_of};
@@ -132,17 +133,15 @@ impl Case {
     /// Where the stream first says that the reply is whole: before this byte no call may count.
     pub fn whole_at(&self) -> usize {
         let body = String::from_utf8_lossy(&self.body);
+        if is_document(&self.body) {
+            return body.trim_end().len() - 1;
+        }
         let said = match (&self.whole, self.format) {
             (Some(whole), _) => body.find(whole.as_str()),
-            (None, Format::OpenaiChat) => earliest(&body, &["\"finish_reason\":\"", "\"finish_reason\": \"", "[DONE]"]),
-            (None, Format::OpenaiResponses) => earliest(
-                &body,
-                &["\"response.completed\"", "\"status\":\"completed\",\"output\""],
-            ),
-            (None, Format::Anthropic) => {
-                earliest(&body, &["\"stop_reason\":\"", "\"stop_reason\": \"", "message_stop"])
-            }
-            (None, Format::Gemini) => earliest(&body, &["\"finishReason\""]),
+            (None, Format::OpenaiChat) => earliest(&body, &["\"finish_reason\":\"", "[DONE]"]),
+            (None, Format::OpenaiResponses) => body.find("\"response.completed\""),
+            (None, Format::Anthropic) => earliest(&body, &["\"stop_reason\":\"", "message_stop"]),
+            (None, Format::Gemini) => body.find("\"finishReason\""),
         };
         said.unwrap_or(body.len())
     }
