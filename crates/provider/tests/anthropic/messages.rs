@@ -247,10 +247,16 @@ fn paused_replies() {
     let found = json!({"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []});
     let rest = assistant(vec![own_block(found.clone()), Part::text("Found. \n")], vec![]);
     let joined = messages(&[user("a"), reply, rest.clone()]);
+    assert_eq!(joined.as_array().unwrap().len(), 2);
     assert_eq!(
         joined[1]["content"],
         json!([wire_text("Searching."), half, found, wire_text("Found.")])
     );
+
+    // Any other reply at the end would be one begun for the model, which newer ones refuse.
+    let ended = messages(&[user("a"), assistant(vec![Part::text("b ")], vec![])]);
+    assert_eq!(ended[1]["content"], json!([wire_text("b ")]));
+    assert_eq!(ended[2]["content"], json!([wire_text(GO_ON)]));
 
     let orphan = messages(&[user("a"), rest, user("b")]);
     assert_eq!(orphan[1]["content"], json!([wire_text("Found. \n")]));

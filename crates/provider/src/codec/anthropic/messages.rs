@@ -5,6 +5,7 @@
 //! | refused | done |
 //! |---|---|
 //! | a conversation that begins with the assistant | [`GO_ON`] is put before it |
+//! | one that ends with it, but for a reply that was paused over a provider's tool | [`GO_ON`] is put behind it |
 //! | results elsewhere than first in the next message of the user | they are put there, the rest of that message behind them |
 //! | a result without its call | it is put as text |
 //! | empty text, content or failure | left out; a blank result is [`NO_OUTPUT`] |
@@ -103,7 +104,15 @@ impl<'a, 'n> Writer<'a, 'n> {
                 } => self.result(call_id, name, output, *success),
             }
         }
-        self.close_reply(Place::Last);
+        if self
+            .reply
+            .iter()
+            .any(|block| matches!(half(block), Some(Half::Call(_))))
+        {
+            self.close_reply(Place::Last);
+        } else if !self.reply.is_empty() {
+            self.user(text_blocks(GO_ON));
+        }
         self.close_user();
         Written {
             messages: self.out,
@@ -290,13 +299,13 @@ fn keep_pairs(content: &mut Vec<Block<'_>>, place: Place) {
     for block in content.iter() {
         match half(block) {
             Some(Half::Call(id)) => called.insert(id.to_owned()),
-            Some(Half::Result(id)) => answered.insert(id.to_owned()),
+            Some(Half::Result(id)) => called.contains(id) && answered.insert(id.to_owned()),
             None => false,
         };
     }
     content.retain(|block| match half(block) {
         Some(Half::Call(id)) => place == Place::Last || answered.contains(id),
-        Some(Half::Result(id)) => called.contains(id),
+        Some(Half::Result(id)) => answered.contains(id),
         None => true,
     });
 }
