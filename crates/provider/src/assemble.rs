@@ -162,6 +162,11 @@ impl Assembler {
         self.error.is_some()
     }
 
+    /// True once anything of the reply itself has come.
+    pub fn has_begun(&self) -> bool {
+        self.bytes > 0 || !self.calls.is_empty() || !self.parts.is_empty()
+    }
+
     /// True once the reply has all the calls it may have: nothing that follows is looked at.
     pub fn has_enough(&self) -> bool {
         self.has_enough

@@ -2,29 +2,32 @@
 //!
 //! This file owns [`HttpProvider`]: it sends what a codec wrote, tells refusals apart and hands an answer that has
 //! begun to `stream`. It never tries again by itself, with one exception that is no second try of the same request:
-//! when a chat template refuses tool messages, the conversation is written without them, now and from then on
-//! (SPEC 7.5).
+//! when the server says which part of it it does not take, the request is written in another way, now and from then on, and
+//! the reply remarks on it; see `adapt`.
 //!
 //! Errors say what was tried and what went wrong on one line; neither the key nor credentials in the address get into
 //! them, even where the server repeats them.
 
 use crate::client::Timeouts;
-use crate::codec::{Codec, Encoded, codec_of, failure};
-use crate::profile::{CallsPerReply, ModelProfile, ToolRole};
+use crate::codec::{Codec, Encoded, codec_of};
+use crate::profile::{CallsPerReply, ModelProfile};
 use crate::{ErrorKind, Provider, ProviderError, ReplyStream, Request, retry_after};
-use aish_core::message::{Message, ToolChoice};
+use aish_core::message::ToolChoice;
 use aish_core::redact::SECRET_CHARS_MIN;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
 use std::error::Error;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+mod adapt;
+mod address;
 mod body;
 mod stream;
 
-use stream::HttpStream;
+use adapt::{ADAPTATIONS_MAX, Asked, Learned, adapt};
+use stream::{HttpStream, Lesson};
 
 /// Bytes of a refusal that are read.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -39,8 +42,8 @@ pub struct HttpProvider {
     key: Option<String>,
     timeouts: Timeouts,
     codec: &'static dyn Codec,
-    /// Set once the server's template has refused tool messages.
-    is_tool_role_refused: AtomicBool,
+    /// The profile that requests are written with: what the server refused is changed in it.
+    learned: Arc<Learned>,
 }
 
 impl fmt::Debug for HttpProvider {
@@ -60,10 +63,10 @@ impl HttpProvider {
         Self {
             client,
             codec: codec_of(profile.format),
+            learned: Arc::new(Learned::new(profile.clone())),
             profile,
             key: key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()),
             timeouts,
-            is_tool_role_refused: AtomicBool::new(false),
         }
     }
 
@@ -72,46 +75,42 @@ impl HttpProvider {
         &self.profile
     }
 
+    /// Sends a request, written in another way as often as the server says what it does not take.
     async fn begin(&self, request: Request<'_>) -> Result<HttpStream, ProviderError> {
-        if self.is_tool_role_refused.load(Ordering::Relaxed) {
-            return self.begin_as(request, &self.as_text()).await;
-        }
-        let outcome = self.begin_as(request, &self.profile).await;
-        match outcome {
-            Err(error) if self.is_worth_as_text(request, &error) => {
-                let stream = self.begin_as(request, &self.as_text()).await?;
-                self.is_tool_role_refused.store(true, Ordering::Relaxed);
-                Ok(stream)
-            }
-            outcome => outcome,
+        let asked = Asked::of(request, &self.profile);
+        let mut profile = self.learned.profile();
+        let mut tried = Vec::new();
+        let mut remarks = Vec::new();
+        loop {
+            let refusal = match self.begin_as(request, &profile).await {
+                Ok(stream) => {
+                    if !remarks.is_empty() {
+                        self.learned.learn(Arc::clone(&profile));
+                    }
+                    let learned = Arc::clone(&self.learned);
+                    return Ok(stream.with_lesson(Lesson::new(learned, profile, asked, remarks)));
+                }
+                Err(refusal) => refusal,
+            };
+            let adapted = adapt(&refusal.said, &profile, asked)
+                .filter(|adapted| remarks.len() < ADAPTATIONS_MAX && !tried.contains(&adapted.profile));
+            let Some(adapted) = adapted else {
+                return Err(refusal.error);
+            };
+            tried.push(std::mem::replace(&mut profile, adapted.profile));
+            remarks.push(adapted.remark);
         }
     }
 
-    fn as_text(&self) -> ModelProfile {
-        ModelProfile {
-            tool_role: ToolRole::Text,
-            ..self.profile.clone()
-        }
-    }
-
-    fn is_worth_as_text(&self, request: Request<'_>, error: &ProviderError) -> bool {
-        self.profile.tool_role == ToolRole::Native
-            && failure::is_template_error(error)
-            && request
-                .messages
-                .iter()
-                .any(|message| matches!(message, Message::Tool { .. }))
-    }
-
-    async fn begin_as(&self, request: Request<'_>, profile: &ModelProfile) -> Result<HttpStream, ProviderError> {
+    async fn begin_as(&self, request: Request<'_>, profile: &ModelProfile) -> Result<HttpStream, Refusal> {
         let mut encoded = self.codec.encode(request, profile)?;
         let names = std::mem::take(&mut encoded.names);
-        let url = format!("{}{}", profile.base_url.trim_end_matches('/'), encoded.path);
+        let url = address::endpoint(&profile.base_url, &encoded.path);
         let target = Target::new(&url, self.key.clone());
         let response = self.post(&url, encoded, &target).await?;
         let callable = match request.tool_choice {
-            ToolChoice::Auto => request.tools.iter().map(|tool| tool.name.clone()).collect(),
-            ToolChoice::None => Vec::new(),
+            ToolChoice::Auto if profile.tools.is_yes() => request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            ToolChoice::Auto | ToolChoice::None => Vec::new(),
         };
         let assembler = crate::assemble::Assembler::new(names, callable);
         let assembler = match profile.calls {
@@ -122,7 +121,7 @@ impl HttpProvider {
     }
 
     /// Posts a request and waits for an answer that is no refusal.
-    async fn post(&self, url: &str, encoded: Encoded, target: &Target) -> Result<reqwest::Response, ProviderError> {
+    async fn post(&self, url: &str, encoded: Encoded, target: &Target) -> Result<reqwest::Response, Refusal> {
         let mut headers = HeaderMap::new();
         for (name, value) in encoded.headers {
             let value = HeaderValue::from_str(&value)
@@ -140,8 +139,8 @@ impl HttpProvider {
         let wait = Duration::from_secs(self.timeouts.first_byte_timeout_s);
         let response = match tokio::time::timeout(wait, sent).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(target.not_sent(&error)),
-            Err(_) => return Err(target.timeout(self.timeouts.first_byte_timeout_s)),
+            Ok(Err(error)) => return Err(target.not_sent(&error).into()),
+            Err(_) => return Err(target.timeout(self.timeouts.first_byte_timeout_s).into()),
         };
         if response.status().is_success() {
             Ok(response)
@@ -151,7 +150,7 @@ impl HttpProvider {
     }
 
     /// What an answer with another status than success means.
-    async fn refusal(&self, mut response: reqwest::Response, target: &Target) -> ProviderError {
+    async fn refusal(&self, mut response: reqwest::Response, target: &Target) -> Refusal {
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let wait = match header("retry-after-ms").and_then(|value| value.parse().ok()) {
@@ -186,10 +185,31 @@ impl HttpProvider {
                 format!("it redirects to {place}, another origin: set base_url to it")
             };
         }
-        let said = if error.message.is_empty() { "" } else { ": " };
-        let mut refusal = target.error(error.kind, &format!("{status}{said}{}", error.message));
-        refusal.retry_after = wait;
-        refusal
+        let colon = if error.message.is_empty() { "" } else { ": " };
+        let mut explained = target.error(error.kind, &format!("{status}{colon}{}", error.message));
+        explained.retry_after = wait.or(error.retry_after);
+        Refusal {
+            error: explained,
+            said: error,
+        }
+    }
+}
+
+/// Why a request was not answered.
+struct Refusal {
+    /// For the person: what was asked, the status and the server's words.
+    error: ProviderError,
+    /// The server's words alone.
+    said: ProviderError,
+}
+
+/// What went wrong before the server said anything.
+impl From<ProviderError> for Refusal {
+    fn from(error: ProviderError) -> Self {
+        Self {
+            said: error.clone(),
+            error,
+        }
     }
 }
 

@@ -118,10 +118,10 @@ fn one_index_for_all() {
     ]);
     assert_eq!(got, ["glob({\"a\":1})#a", "glob({\"a\":2})#b", "now()#c"]);
     let got = calls(&[
-        r#"{"index":0,"id":"","function":{"name":"glob","arguments":"{}"}}"#,
-        r#"{"index":0,"id":"","function":{"name":"glob","arguments":"{}"}}"#,
+        r#"{"index":0,"id":"","function":{"name":"glob","arguments":"{\"a\":1}"}}"#,
+        r#"{"index":0,"id":"","function":{"name":"glob","arguments":"{\"a\":2}"}}"#,
     ]);
-    assert_eq!(got, ["glob({})#-", "glob({})#-"]);
+    assert_eq!(got, ["glob({\"a\":1})#-", "glob({\"a\":2})#-"]);
 }
 
 /// SPEC 7.4: ids that are missing, empty, null, late, or new with each fragment.
@@ -197,8 +197,8 @@ fn odd_arguments() {
 /// SPEC 7.4: the same call twice stays twice; running it once is the turn's business.
 #[test]
 fn duplicates_are_kept() {
-    let twice = r#"{"id":"a","function":{"name":"now","arguments":"{}"}}"#;
-    assert_eq!(calls(&[twice, twice]), ["now({})#a", "now({})#a"]);
+    let twice = r#"{"id":"a","function":{"name":"now","arguments":"{\"a\":1}"}}"#;
+    assert_eq!(calls(&[twice, twice]), ["now({\"a\":1})#a", "now({\"a\":1})#a"]);
 }
 
 /// SPEC 7.4: `stop` with calls pending is `tool_calls`.

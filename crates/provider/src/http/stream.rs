@@ -3,13 +3,16 @@
 //! Bytes go through the event-stream parser, the codec and the assembler as they come. What kind of body it is, is
 //! decided by its first letter, not by its content type, which servers get wrong. Every wait ends: see [`Phase`].
 
+use super::adapt::{Asked, Learned, adapt};
 use super::body::{Body, CHUNKS_AHEAD_MAX, Came};
 use super::{Target, innermost};
 use crate::assemble::{Assembler, Ending, REPLY_BYTES_MAX, too_large};
 use crate::client::Timeouts;
-use crate::codec::{Codec, Decoder};
+use crate::codec::{Codec, Decoder, Piece};
+use crate::profile::ModelProfile;
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyStream, sse};
 use futures_util::future::BoxFuture;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -41,6 +44,40 @@ enum BodyKind {
     Json(Vec<u8>),
 }
 
+/// What this exchange teaches about the endpoint.
+pub(super) struct Lesson {
+    learned: Arc<Learned>,
+    /// The profile that the request was written with.
+    profile: Arc<ModelProfile>,
+    asked: Asked,
+    remarks: Vec<String>,
+}
+
+impl Lesson {
+    pub(super) fn new(learned: Arc<Learned>, profile: Arc<ModelProfile>, asked: Asked, remarks: Vec<String>) -> Self {
+        Self {
+            learned,
+            profile,
+            asked,
+            remarks,
+        }
+    }
+
+    /// Takes a refusal that came as the first event of a stream (LM Studio answers 200 and then tells of its template). The
+    /// request cannot be written anew here; it is worth asking again, and then it is right.
+    fn take(&mut self, error: ProviderError) -> ProviderError {
+        let Some(adapted) = adapt(&error, &self.profile, self.asked) else {
+            return error;
+        };
+        self.learned.learn(adapted.profile);
+        self.remarks.push(adapted.remark);
+        ProviderError {
+            kind: ErrorKind::Stream,
+            ..error
+        }
+    }
+}
+
 /// A reply under way.
 pub(super) struct HttpStream {
     /// The rest of the body; none once it ended or is of no more use.
@@ -50,6 +87,7 @@ pub(super) struct HttpStream {
     parser: sse::Parser,
     assembler: Assembler,
     target: Target,
+    lesson: Option<Lesson>,
     timeouts: Timeouts,
     phase: Phase,
     last_event: Instant,
@@ -72,10 +110,19 @@ impl HttpStream {
             parser: sse::Parser::new(),
             assembler,
             target,
+            lesson: None,
             timeouts,
             phase: Phase::Waiting,
             last_event: now,
             deadline: now + Duration::from_secs(timeouts.first_byte_timeout_s),
+        }
+    }
+
+    /// The same, which may teach something.
+    pub(super) fn with_lesson(self, lesson: Lesson) -> Self {
+        Self {
+            lesson: Some(lesson),
+            ..self
         }
     }
 
@@ -135,13 +182,14 @@ impl HttpStream {
     /// Reads events from a chunk, or what is left of them at the end. True if there were any.
     fn events(&mut self, chunk: Option<&[u8]>, out: &mut Vec<Delta>) -> bool {
         let (decoder, assembler, target) = (&mut self.decoder, &mut self.assembler, &self.target);
+        let lesson = &mut self.lesson;
         let mut is_event = false;
         let mut sink = |event: sse::Event<'_>| {
             is_event = true;
             if assembler.has_failed() {
                 return;
             }
-            let read = decoder.event(&event, &mut |piece| assembler.push(explained(piece, target), out));
+            let read = decoder.event(&event, &mut |piece| push(piece, assembler, target, lesson, out));
             match read {
                 // Without its end an event may be cut, which says nothing against the server.
                 Err(error) if chunk.is_some() => assembler.fail(target.explain(&error)),
@@ -191,11 +239,11 @@ impl HttpStream {
         self.body = None;
         if let BodyKind::Json(body) = &mut self.kind {
             let body = std::mem::take(body);
-            let (assembler, target) = (&mut self.assembler, &self.target);
+            let (assembler, target, lesson) = (&mut self.assembler, &self.target, &mut self.lesson);
             let text = String::from_utf8_lossy(&body);
             let read = self
                 .decoder
-                .body(&text, &mut |piece| assembler.push(explained(piece, target), out));
+                .body(&text, &mut |piece| push(piece, assembler, target, lesson, out));
             if let Err(error) = read {
                 self.fail(&error);
             }
@@ -230,11 +278,23 @@ impl HttpStream {
     }
 }
 
-/// An error in a stream does not say who was asked, and may repeat a secret.
-fn explained<'p>(piece: crate::codec::Piece<'p>, target: &Target) -> crate::codec::Piece<'p> {
-    use crate::codec::Piece;
-    match piece {
-        Piece::Error(error) => Piece::Error(target.explain(&error)),
+/// Hands a piece on. An error in a stream does not say who was asked, and may repeat a secret; one before anything else may
+/// be a refusal that teaches something.
+fn push(
+    piece: Piece<'_>,
+    assembler: &mut Assembler,
+    target: &Target,
+    lesson: &mut Option<Lesson>,
+    out: &mut Vec<Delta>,
+) {
+    let piece = match piece {
+        Piece::Error(error) => {
+            let error = match lesson.as_mut().filter(|_| !assembler.has_begun()) {
+                Some(lesson) => lesson.take(error),
+                None => error,
+            };
+            Piece::Error(target.explain(&error))
+        }
         piece @ (Piece::Text(_)
         | Piece::Thinking(_)
         | Piece::Signature { .. }
@@ -245,7 +305,8 @@ fn explained<'p>(piece: crate::codec::Piece<'p>, target: &Target) -> crate::code
         | Piece::Usage(_)
         | Piece::Model(_)
         | Piece::Done) => piece,
-    }
+    };
+    assembler.push(piece, out);
 }
 
 impl ReplyStream for HttpStream {
@@ -280,6 +341,8 @@ impl ReplyStream for HttpStream {
 
     fn finish(self: Box<Self>) -> Reply {
         let ending = if self.body.is_some() { Ending::Cut } else { Ending::Read };
-        self.assembler.finish(ending)
+        let mut reply = self.assembler.finish(ending);
+        reply.remarks = self.lesson.map(|lesson| lesson.remarks).unwrap_or_default();
+        reply
     }
 }
