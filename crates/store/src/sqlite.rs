@@ -5,11 +5,12 @@
 //! opened, with the first command: a program that needs no ledger pays nothing.
 //!
 //! What is where: `open` the file's permissions and format, `schema` its tables, `write` appends and leases,
-//! `read` loading and listing, `batch` rows on their way, `derived` the indexes, `fail` what a failure means.
+//! `read` loading and listing, `health` a look at the whole, `batch` rows on their way, `derived` the indexes, `fail` what a failure means.
 
 mod batch;
 mod derived;
 mod fail;
+mod health;
 mod ledger;
 mod open;
 mod read;
@@ -21,6 +22,7 @@ use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use batch::Batch;
 use futures_util::future::{BoxFuture, FutureExt as _};
+pub use health::{Health, Pages};
 use ledger::Ledger;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -79,6 +81,14 @@ impl SqliteStore {
     /// The disk failed, and the old ones stand.
     pub async fn rebuild_indexes(&self) -> Result<(), StoreError> {
         self.ask(Ledger::rebuild_indexes).await
+    }
+
+    /// How the file is. One that is not there is made, as by every command.
+    ///
+    /// # Errors
+    /// It cannot be opened or read.
+    pub async fn health(&self) -> Result<Health, StoreError> {
+        self.ask(Ledger::health).await
     }
 
     /// Has the thread do `work`. Once this future was polled the work is done, also if the future is dropped.

@@ -340,3 +340,30 @@ async fn rebuilt_indexes_equal_the_followed() {
     store.rebuild_indexes().await.unwrap();
     assert_eq!(indexes(&path), followed);
 }
+
+/// SPEC 10.4: a person who asks how the ledger is learns its format, how much is in it, and whether it is in order.
+#[tokio::test]
+async fn health() {
+    use aish_store::sqlite::Pages;
+    let (_directory, path) = place();
+    let store = SqliteStore::new(&path);
+    for id in ["a", "b"] {
+        say(&store, &SessionId::new(id), 0, &"x".repeat(50_000)).await;
+    }
+    let health = store.health().await.unwrap();
+    assert_eq!((health.format, health.sessions, health.pages), (1, 2, Pages::Sound));
+    assert!(health.bytes > 100_000, "{}", health.bytes);
+    drop(store);
+
+    // A page out of the middle is overwritten, as a failing disk does.
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let damaged = SqliteStore::new(&path).health().await;
+    let is_told = match &damaged {
+        Ok(health) => matches!(health.pages, Pages::Damaged(_)),
+        Err(_) => true,
+    };
+    assert!(is_told, "{damaged:?}");
+}

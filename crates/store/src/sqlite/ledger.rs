@@ -3,7 +3,7 @@
 
 use super::batch::Batch;
 use super::fail::Failure;
-use super::{derived, open, read, write};
+use super::{derived, health, open, read, write};
 use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError};
 use aish_core::event::Event;
 use aish_core::id::{ContinuationId, SessionId};
@@ -99,6 +99,10 @@ impl Ledger {
 
     pub(super) fn rebuild_indexes(&mut self) -> Result<(), StoreError> {
         self.write("rebuilding the indexes of", Durability::Committed, derived::rebuild)
+    }
+
+    pub(super) fn health(&mut self) -> Result<health::Health, StoreError> {
+        self.with("looking at", |connection| health::of(connection))
     }
 
     fn write<T>(
