@@ -5,13 +5,14 @@ use crate::config::{self, Config, ConfigError, Overrides, Resolved};
 use crate::failure::Failure;
 use crate::models::Registry;
 use crate::paths::{Environment, Paths};
+use crate::prices::Prices;
 use crate::project::Project;
 use crate::repl::SaveRule;
 use crate::trust::{TrustStore, project_dir};
 use aish_core::limits::Limits;
 use aish_core::policy::Policy;
 use aish_core::redact::Redactor;
-use aish_engine::{Engine, Models, Settings};
+use aish_engine::{Engine, Models, Routing, Settings};
 use aish_store::Owner;
 use aish_store::sqlite::SqliteStore;
 use aish_tools::ToolContext;
@@ -118,6 +119,11 @@ impl App {
         Box::new(move |rule| save_rule(&file, rule))
     }
 
+    /// What replies cost, as far as anybody here knows.
+    pub fn prices(&self) -> Prices {
+        Prices::new(self.config(), &self.environment)
+    }
+
     /// The ledger; opened when it is first used.
     pub fn store(&self) -> Arc<SqliteStore> {
         Arc::new(SqliteStore::new(&self.paths.ledger))
@@ -152,6 +158,7 @@ impl App {
         let limits = Limits {
             max_tool_turns: config.max_tool_turns,
             max_tool_depth: config.mcp.max_tool_depth,
+            max_model_attempts: config.retries.saturating_add(1),
             max_result_chars: config.tools.max_result_chars.unwrap_or_else(|| result_chars(window)),
             ..Limits::default()
         };
@@ -163,7 +170,11 @@ impl App {
             parallel: config.tools.parallel,
             tools: !self.common.no_tools,
             instructions: self.instructions.clone(),
-            routing: aish_engine::Routing::default(),
+            // Whoever names a model wants that one asked.
+            routing: match self.common.model {
+                Some(_) => Routing::default(),
+                None => config.routing.clone(),
+            },
             schema: None,
             context: ToolContext {
                 directory: self.cwd.clone(),
@@ -254,12 +265,6 @@ fn not_yet(config: &Config) -> Vec<String> {
     let mut remarks = Vec::new();
     if !config.mcp.servers.is_empty() {
         remarks.push("MCP servers are configured, but not supported yet".to_owned());
-    }
-    for model in config.models.iter().filter(|model| !model.fallback.is_empty()) {
-        remarks.push(format!(
-            "models.{}.fallback is configured, but not supported yet: a model that fails is not replaced",
-            model.name
-        ));
     }
     remarks
 }

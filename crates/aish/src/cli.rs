@@ -35,6 +35,10 @@ pub struct Cli {
     #[arg(long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
 
+    /// The answer is JSON that fits this JSON Schema
+    #[arg(long, value_name = "FILE", requires = "prompt")]
+    pub schema: Option<PathBuf>,
+
     /// Options that go with commands too.
     #[command(flatten)]
     pub common: Common,
@@ -59,7 +63,7 @@ pub struct Common {
     )]
     pub output: Output,
 
-    /// Use this model of the configuration
+    /// Use this model of the configuration, or PRESET/MODEL
     #[arg(long, global = true, value_name = "NAME")]
     pub model: Option<String>,
 
@@ -134,9 +138,15 @@ pub enum Command {
     /// List, show or export sessions
     #[command(subcommand)]
     Sessions(Sessions),
-    /// List the models of the configuration
+    /// List models, or find out what one can do
     #[command(subcommand)]
     Models(Models),
+    /// Check everything aish needs, and say what to do
+    Doctor {
+        /// Ask the model a question too (costs a few tokens)
+        #[arg(long)]
+        probe: bool,
+    },
     /// Show the configuration, where it is, or what can be set
     Config {
         /// What to print; show when left out
@@ -225,10 +235,21 @@ pub enum ExportFormat {
 }
 
 /// `aish models`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Models {
-    /// List the models of the configuration
+    /// List the models of the configuration, and those that are found
     List,
+    /// Ask a model a few short questions and write down what it can do
+    Probe {
+        /// The model, or PRESET/MODEL; the one in use when left out
+        name: Option<String>,
+        /// Write it into the configuration without asking
+        #[arg(long, conflicts_with = "dry_run")]
+        save: bool,
+        /// Write nothing, and do not ask
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 /// `aish config`.
@@ -249,6 +270,8 @@ Examples:
   git diff | aish -p 'review this'        ask about what a command printed
   aish --continue                         go on where you left off
   aish resume ID --approve call_1_1       answer a call that waits
+  aish --model anthropic/claude-opus-4-5  another model; the key is all it needs
+  aish doctor                             what is wrong, and what to do
   aish config reference                   everything that can be set
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 an approval is
@@ -296,7 +319,14 @@ fn conflict(cli: &Cli) -> Option<String> {
             twice.map(|denial| format!("{} is both approved and denied", denial.call))
         }
         (
-            Some(Command::Sessions(_) | Command::Models(_) | Command::Config { .. } | Command::Trust { .. }) | None,
+            Some(
+                Command::Sessions(_)
+                | Command::Models(_)
+                | Command::Doctor { .. }
+                | Command::Config { .. }
+                | Command::Trust { .. },
+            )
+            | None,
             _,
         ) => None,
     }

@@ -62,6 +62,11 @@ impl Failure {
         self
     }
 
+    /// What went wrong, without what to do.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         self.code

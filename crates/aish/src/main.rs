@@ -7,23 +7,29 @@ mod asking;
 mod cli;
 mod config;
 mod directory;
+mod doctor;
 mod failure;
 mod json;
+mod mentions;
 mod models;
 mod oneshot;
 mod paths;
+mod prices;
 mod project;
 mod repl;
+mod schema;
 mod sessions;
 mod signals;
 mod talk;
 mod term;
 mod trust;
+mod usage;
 
 use crate::app::App;
 use crate::cli::{Cli, Command, ConfigCommand, Models, Output};
+use crate::doctor::Question;
 use crate::failure::{DONE, FAILED, Failure, USAGE};
-use crate::models::NO_MODEL;
+use crate::models::probe::Writing;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -85,10 +91,24 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
     {
         return sessions::print(&config::reference());
     }
+    if let Some(Command::Doctor { probe }) = &cli.command {
+        let question = if *probe { Question::Asked } else { Question::Skipped };
+        return doctor::run(&cli.common, question).await;
+    }
     let app = App::load(&cli.common)?;
     match &cli.command {
         Some(Command::Sessions(what)) => sessions::run(&app, what).await,
-        Some(Command::Models(Models::List)) => list_models(&app).await,
+        Some(Command::Models(Models::List)) => models::list::run(&app, cli.common.output).await,
+        Some(Command::Models(Models::Probe { name, save, dry_run })) => {
+            let writing = match (save, dry_run) {
+                (true, _) => Writing::AtOnce,
+                (false, true) => Writing::Never,
+                (false, false) => Writing::Asked,
+            };
+            models::probe::run(&app, name.as_deref(), writing, cli.common.output).await
+        }
+        // Answered above: it must work where nothing else does.
+        Some(Command::Doctor { .. }) => Ok(DONE),
         Some(Command::Config { what }) => match what.unwrap_or(ConfigCommand::Show) {
             ConfigCommand::Path => sessions::print(&format!("{}\n", app.paths.config_file.display())),
             ConfigCommand::Show => sessions::print(&config::show(&app.resolved.layers)),
@@ -108,7 +128,10 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
         None => {
             remarks(&app);
             match &cli.prompt {
-                Some(prompt) => oneshot::prompt(&app, prompt, &cli.start(), cli.common.output).await,
+                Some(prompt) => {
+                    let schema = cli.schema.as_deref();
+                    oneshot::prompt(&app, prompt, &cli.start(), cli.common.output, schema).await
+                }
                 None => talk::open(&app, &cli.start()).await,
             }
         }
@@ -119,22 +142,6 @@ fn remarks(app: &App) {
     for remark in &app.remarks {
         oneshot::eprint_line(remark);
     }
-}
-
-async fn list_models(app: &App) -> Result<u8, Failure> {
-    let registry = models::Registry::new(app.config(), &app.environment);
-    let choices = registry.choices().await;
-    if choices.is_empty() {
-        let failure = Failure::usage("there is no model: none is configured and none was found");
-        return Err(NO_MODEL.iter().fold(failure, |failure, line| failure.hint(*line)));
-    }
-    let start = registry.choose(app.wanted_model()).await.ok().flatten();
-    let lines = choices.iter().map(|choice| {
-        let mark = if start.as_ref() == Some(&choice.name) { '*' } else { ' ' };
-        let line = format!("{}  {}", choice.name, choice.origin);
-        format!("{mark} {}\n", aish_core::sanitize::single_line(&line))
-    });
-    sessions::print(&lines.collect::<String>())
 }
 
 fn trust(app: &App, dir: Option<PathBuf>, remove: bool) -> Result<u8, Failure> {

@@ -1,19 +1,25 @@
 //! The models of this process: those of the configuration and those that were found (SPEC 7.1, 7.7), made ready to be asked
-//! when they first are.
+//! when they first are. [`list`] shows them, [`probe`] finds out what one can do.
 //!
 //! Which one a session starts with: `--model`, else `AISH_BASE_URL`, else the configuration, else a key in the environment,
-//! else a server on this machine. Only the last two look around, and only when nothing was said.
+//! else a server on this machine. Only the last two look around, and only when nothing was said. A name is one of the
+//! configuration, one that was found, or `PRESET/MODEL` for a provider of [`aish_provider::preset`]'s table.
 
-use crate::config::{Config, ModelConfig, ProviderKind, ResultRole, WireNames};
+use crate::config::{Config, ModelConfig};
 use crate::paths::Environment;
 use aish_engine::{Model, Models};
 use aish_provider::client::{Network, Timeouts, client};
-use aish_provider::discover::{self, Candidate, Listed};
-use aish_provider::profile::{CallsPerReply, ToolRole, WireNaming};
-use aish_provider::{HttpProvider, ModelProfile};
+use aish_provider::discover::{self, Candidate, Endpoint, Listed};
+use aish_provider::preset::{self, Place};
+use aish_provider::price::Price;
+use aish_provider::{HttpProvider, ModelProfile, ProviderError};
+use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+
+pub mod list;
+pub mod probe;
 
 /// How long a provider on the network may take to name its models.
 const REMOTE_PROBE_TIMEOUT_MS: u64 = 5_000;
@@ -25,26 +31,51 @@ const ANY_MODEL: &str = "default";
 /// What to do without a model (SPEC 7.7): three lines.
 pub const NO_MODEL: [&str; 3] = [
     "start one on this machine (llama.cpp, Ollama, LM Studio or vLLM on its usual port is found by itself)",
-    "or set a key, e.g. export OPENAI_API_KEY=… (also OPENROUTER_API_KEY, MISTRAL_API_KEY, …), or AISH_BASE_URL=http://host:port/v1",
+    "or set a key, e.g. export ANTHROPIC_API_KEY=… (also OPENAI_API_KEY, GEMINI_API_KEY, …), or AISH_BASE_URL=http://host:port/v1",
     "or write [models.NAME] into the configuration: `aish config path` says where, `aish config reference` what",
 ];
 
+/// Whether a model's key is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key<'a> {
+    /// None is sent.
+    NotNeeded,
+    /// This variable holds it.
+    Set(&'a str),
+    /// This variable should hold it.
+    Missing(&'a str),
+}
+
+/// How a model is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It stands in the configuration.
+    Configured,
+    /// Its server or its provider's key was found.
+    Found,
+}
+
 /// A model somebody may choose.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The name to choose it by.
     pub name: String,
-    /// Where it is and where that is known from.
-    pub origin: String,
+    /// How it is known.
+    pub known: Known,
+    /// How it is talked to.
+    pub profile: ModelProfile,
+    /// The variable that holds its key, if it needs one.
+    pub key_env: Option<String>,
+    /// What it costs, where somebody told.
+    pub price: Option<Price>,
 }
 
 /// A model that was found, not configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Found {
     name: String,
-    base_url: String,
+    candidate: Candidate,
     model: Listed,
-    key_env: Option<&'static str>,
 }
 
 /// The models of this process.
@@ -56,6 +87,8 @@ pub struct Registry {
     client: OnceLock<Result<reqwest::Client, String>>,
     found: Mutex<Vec<Found>>,
     ready: Mutex<BTreeMap<String, Model>>,
+    /// Providers that were asked for their models and did not tell, one line each.
+    silent: Mutex<Vec<String>>,
 }
 
 impl Registry {
@@ -63,12 +96,13 @@ impl Registry {
     pub fn new(config: &Config, environment: &Environment) -> Self {
         Self {
             configured: config.models.clone(),
-            start: config.start_model().map(|model| model.name.clone()),
+            start: config.start_model().map(str::to_owned),
             discover: config.discover,
             environment: environment.clone(),
             client: OnceLock::new(),
             found: Mutex::new(Vec::new()),
             ready: Mutex::new(BTreeMap::new()),
+            silent: Mutex::new(Vec::new()),
         }
     }
 
@@ -81,18 +115,15 @@ impl Registry {
             return self.choose_named(name).await.map(Some);
         }
         if let Some(candidate) = self.named_by_environment() {
-            return Ok(self
-                .look_at(&candidate, NAMED_PROBE_TIMEOUT_MS)
-                .await
-                .first()
-                .map(|found| found.name.clone()));
+            return Ok(self.begin_at(&candidate).await.ok().map(|found| found.name));
         }
         if let Some(name) = &self.start {
-            return Ok(Some(name.clone()));
+            // The rest of the shell works without it; a question to it will say why it cannot be asked.
+            return Ok(Some(self.choose_named(name).await.unwrap_or_else(|_| name.clone())));
         }
         for candidate in self.candidates() {
-            if let Some(found) = self.look_at(&candidate, REMOTE_PROBE_TIMEOUT_MS).await.first() {
-                return Ok(Some(found.name.clone()));
+            if let Ok(found) = self.begin_at(&candidate).await {
+                return Ok(Some(found.name));
             }
         }
         Ok(self.look_around().await.first().map(|found| found.name.clone()))
@@ -102,52 +133,114 @@ impl Registry {
         if self.configured.iter().any(|model| model.name == name) {
             return Ok(name.to_owned());
         }
+        let named = self.named_by_environment();
+        // The names of a server's models may look like those of providers: where a server was named, it is asked first.
+        if named.is_none() {
+            if let Some((preset, model)) = preset::split(name) {
+                if preset.place == Place::ThisMachine {
+                    // What its server tells of the model is worth a look; without a word from it, the name is enough.
+                    let candidate = Candidate::of_preset(preset, |_| false);
+                    let listed = self.ask(&candidate).await.unwrap_or_default();
+                    if let Some(listed) = listed.iter().find(|listed| listed.id == model) {
+                        self.add(&candidate, listed);
+                    }
+                }
+                return Ok(name.to_owned());
+            }
+            if let Some(preset) = preset::find(name) {
+                let candidate = discover::at_its_address(preset, |name| self.variable(name));
+                return self.begin_at(&candidate).await.map(|found| found.name);
+            }
+        }
         let choices = self.choices().await;
         let fits =
-            |choice: &&Choice| choice.name == name || choice.name.rsplit_once('/').is_some_and(|(_, m)| m == name);
+            |choice: &&Choice| choice.name == name || choice.name.split_once('/').is_some_and(|(_, m)| m == name);
         if let Some(choice) = choices.iter().find(fits) {
             return Ok(choice.name.clone());
         }
         // A server that was named takes the name of any model it has, listed or not.
-        if let Some(candidate) = self.named_by_environment() {
-            let found = self.add(&candidate, &unlisted(name));
-            return Ok(found.name);
+        if let Some(candidate) = named {
+            return Ok(self.add(&candidate, &Listed::unlisted(name)).name);
         }
-        let names: Vec<&str> = choices.iter().map(|choice| choice.name.as_str()).collect();
-        Err(if names.is_empty() {
-            format!("there is no model {name:?}: none is configured and none was found")
-        } else {
-            format!("there is no model {name:?}; there are: {}", names.join(", "))
-        })
+        Err(no_such_model(name, &choices))
     }
 
-    /// Everything that can be chosen: configured first, then found. Looks around.
+    /// Everything that can be chosen: configured first, then found. Looks around, everywhere at once.
     pub async fn choices(&self) -> Vec<Choice> {
-        let mut choices: Vec<Choice> = self
-            .configured
-            .iter()
-            .map(|model| Choice {
-                name: model.name.clone(),
-                origin: format!("{} at {} (configured)", model.model, model.base_url),
-            })
-            .collect();
-        let mut found = Vec::new();
-        if let Some(candidate) = self.named_by_environment() {
-            found.extend(self.look_at(&candidate, NAMED_PROBE_TIMEOUT_MS).await);
-        }
-        for candidate in self.candidates() {
-            found.extend(self.look_at(&candidate, REMOTE_PROBE_TIMEOUT_MS).await);
-        }
-        found.extend(self.look_around().await);
-        for found in found {
+        let mut choices: Vec<Choice> = self.configured.iter().map(Choice::configured).collect();
+        let named = self.named_by_environment();
+        let asked: Vec<Candidate> = named.into_iter().chain(self.candidates()).collect();
+        let asked = join_all(asked.iter().map(|candidate| self.look_at(candidate)));
+        let (asked, here) = futures_util::future::join(asked, self.look_around()).await;
+        for found in asked.into_iter().flatten().chain(here) {
             if !choices.iter().any(|choice| choice.name == found.name) {
-                choices.push(Choice {
-                    name: found.name,
-                    origin: format!("{} (found)", found.base_url),
-                });
+                choices.push(Choice::found(&found));
             }
         }
         choices
+    }
+
+    /// Which providers did not tell their models when they were looked at, and why, one line each.
+    pub fn silent(&self) -> Vec<String> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What servers on this machine have.
+    pub async fn choices_here(&self) -> Vec<Choice> {
+        self.look_around().await.iter().map(Choice::found).collect()
+    }
+
+    /// The choice of that name among those known so far, without looking around.
+    pub fn known(&self, name: &str) -> Option<Choice> {
+        let configured = self.configured.iter().find(|model| model.name == name);
+        configured
+            .map(Choice::configured)
+            .or_else(|| self.found(name).as_ref().map(Choice::found))
+    }
+
+    /// Whether the key of a model is there.
+    pub fn key_of<'a>(&self, choice: &'a Choice) -> Key<'a> {
+        match choice.key_env.as_deref() {
+            None => Key::NotNeeded,
+            Some(variable) if self.key(Some(variable)).is_some() => Key::Set(variable),
+            Some(variable) => Key::Missing(variable),
+        }
+    }
+
+    /// Asks the server of a model which models it has.
+    ///
+    /// # Errors
+    /// What was tried and why it failed.
+    pub async fn listed_beside(&self, choice: &Choice, deadline: Duration) -> Result<Vec<Listed>, ProviderError> {
+        let endpoint = Endpoint {
+            format: choice.profile.format,
+            base_url: &choice.profile.base_url,
+            key: self.key(choice.key_env.as_deref()),
+        };
+        self.list(endpoint, deadline).await
+    }
+
+    /// The client that carries requests to models.
+    ///
+    /// # Errors
+    /// It cannot be made: one line.
+    pub fn client(&self) -> Result<reqwest::Client, String> {
+        self.client
+            .get_or_init(|| {
+                let network = Network::from_vars(|name| self.variable(name));
+                client(&Timeouts::default(), &network).map_err(|error| error.to_string())
+            })
+            .clone()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.environment.text(name).map(str::to_owned)
+    }
+
+    /// The key in that variable.
+    fn key(&self, variable: Option<&str>) -> Option<&str> {
+        let key = self.environment.text(variable?)?.trim();
+        (!key.is_empty()).then_some(key)
     }
 
     /// `AISH_BASE_URL`.
@@ -166,26 +259,81 @@ impl Registry {
     }
 
     fn named_and_keyed(&self) -> Vec<Candidate> {
-        discover::from_vars(|name| self.environment.text(name).map(str::to_owned))
+        discover::from_vars(|name| self.variable(name))
     }
 
-    /// The models of one provider: its default one, or those it names.
-    async fn look_at(&self, candidate: &Candidate, timeout_ms: u64) -> Vec<Found> {
-        if let Some(model) = &candidate.default_model {
-            return vec![self.add(candidate, &unlisted(model))];
-        }
-        let Ok(client) = self.client() else { return Vec::new() };
-        let deadline = Duration::from_millis(timeout_ms);
-        let key = candidate.key_env.and_then(|name| self.environment.text(name));
-        let names = match key {
-            Some(key) => discover::probe_with_key(&client, &candidate.base_url, key, deadline).await,
-            None => discover::probe(&client, &candidate.base_url, deadline).await,
+    async fn list(&self, endpoint: Endpoint<'_>, deadline: Duration) -> Result<Vec<Listed>, ProviderError> {
+        let client = self.client().map_err(|message| ProviderError {
+            kind: aish_provider::ErrorKind::Connect,
+            message,
+            retry_after: None,
+        })?;
+        discover::list(&client, endpoint, deadline).await
+    }
+
+    /// Which models a provider has.
+    async fn ask(&self, candidate: &Candidate) -> Result<Vec<Listed>, String> {
+        let is_here = candidate
+            .preset
+            .is_some_and(|preset| preset.place == Place::ThisMachine);
+        let timeout_ms = match candidate.name {
+            discover::NAMED => NAMED_PROBE_TIMEOUT_MS,
+            _ if is_here => discover::PROBE_TIMEOUT_MS,
+            _ => REMOTE_PROBE_TIMEOUT_MS,
         };
-        match names {
-            Some(names) if !names.is_empty() => names.iter().map(|name| self.add(candidate, name)).collect(),
-            // It was named, and may answer later: a question to it will say why it cannot.
-            Some(_) | None if candidate.name == NAMED_CANDIDATE => vec![self.add(candidate, &unlisted(ANY_MODEL))],
-            Some(_) | None => Vec::new(),
+        let endpoint = Endpoint {
+            format: candidate.format,
+            base_url: &candidate.base_url,
+            key: self.key(candidate.key_env),
+        };
+        let listed = self.list(endpoint, Duration::from_millis(timeout_ms)).await;
+        listed.map_err(|error| error.message)
+    }
+
+    /// The models of one provider: those it names, and the one to begin with.
+    async fn look_at(&self, candidate: &Candidate) -> Vec<Found> {
+        let mut models = self.ask(candidate).await.unwrap_or_else(|why| {
+            let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+            silent.push(format!("{} does not tell its models: {why}", candidate.name));
+            Vec::new()
+        });
+        if let Some(name) = &candidate.default_model
+            && !models.iter().any(|model| model.id == *name)
+        {
+            models.insert(0, Listed::unlisted(name));
+        }
+        // It was named, and may answer later: a question to it will say why it cannot.
+        if models.is_empty() && candidate.name == discover::NAMED {
+            models.push(Listed::unlisted(ANY_MODEL));
+        }
+        models.iter().map(|model| self.add(candidate, model)).collect()
+    }
+
+    /// The model of a provider to begin with.
+    ///
+    /// # Errors
+    /// Its key is missing, or it does not say which models it has.
+    async fn begin_at(&self, candidate: &Candidate) -> Result<Found, String> {
+        if let Some(model) = &candidate.default_model {
+            return Ok(self.add(candidate, &Listed::unlisted(model)));
+        }
+        if let Some(variable) = candidate.key_env
+            && self.key(Some(variable)).is_none()
+        {
+            return Err(missing_key(candidate.name, variable));
+        }
+        let listed = match self.ask(candidate).await {
+            Ok(listed) if !listed.is_empty() => listed,
+            Ok(_) | Err(_) if candidate.name == discover::NAMED => vec![Listed::unlisted(ANY_MODEL)],
+            Ok(_) => return Err(format!("{} lists no model; name one: {0}/MODEL", candidate.name)),
+            Err(why) => return Err(why),
+        };
+        let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
+        let begin = candidate.preset.and_then(|preset| preset.begin_with(&ids));
+        let model = listed.iter().find(|model| Some(model.id.as_str()) == begin);
+        match model.or(listed.first()) {
+            Some(model) => Ok(self.add(candidate, model)),
+            None => Err(format!("{} lists no model", candidate.name)),
         }
     }
 
@@ -204,84 +352,117 @@ impl Registry {
 
     fn add(&self, candidate: &Candidate, model: &Listed) -> Found {
         // A server that was named needs no name in front: there is only one.
-        let named = candidate.name == NAMED_CANDIDATE;
         let found = Found {
-            name: if named {
-                model.id.clone()
-            } else {
-                format!("{}/{}", candidate.name, model.id)
+            name: match candidate.name {
+                discover::NAMED => model.id.clone(),
+                provider => format!("{provider}/{}", model.id),
             },
-            base_url: candidate.base_url.clone(),
+            candidate: candidate.clone(),
             model: model.clone(),
-            key_env: candidate.key_env,
         };
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.contains(&found) {
-            all.push(found.clone());
+        match all.iter_mut().find(|known| known.name == found.name) {
+            // What is told last is known best, but a mere name tells nothing.
+            Some(known) if *model != Listed::unlisted(&model.id) => known.clone_from(&found),
+            Some(_) => {}
+            None => all.push(found.clone()),
         }
         found
     }
 
-    fn client(&self) -> Result<reqwest::Client, String> {
-        self.client
-            .get_or_init(|| {
-                let network = Network::from_vars(|name| self.environment.text(name).map(str::to_owned));
-                client(&Timeouts::default(), &network).map_err(|error| error.to_string())
-            })
-            .clone()
+    fn found(&self, name: &str) -> Option<Found> {
+        let all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().find(|found| found.name == name).cloned()
+    }
+
+    /// A model by its name, however it is known: configured, found, or `PRESET/MODEL`.
+    fn resolve(&self, name: &str) -> Result<Choice, String> {
+        if let Some(choice) = self.known(name) {
+            return Ok(choice);
+        }
+        match preset::split(name) {
+            Some((preset, model)) => {
+                let candidate = discover::at_its_address(preset, |name| self.variable(name));
+                Ok(Choice::found(&self.add(&candidate, &Listed::unlisted(model))))
+            }
+            None if name.is_empty() => Err(format!(
+                "there is no model to ask; {}; {}; {}",
+                NO_MODEL[0], NO_MODEL[1], NO_MODEL[2]
+            )),
+            None => Err(format!(
+                "there is no model {name:?}; `aish models list` lists what there is"
+            )),
+        }
     }
 
     fn make(&self, name: &str) -> Result<Model, String> {
-        let (profile, key) = match self.configured.iter().find(|model| model.name == name) {
-            Some(model) => (profile_of(model)?, self.configured_key(model)?),
-            None => self.found_profile(name)?,
+        let choice = self.resolve(name)?;
+        let key = match self.key_of(&choice) {
+            Key::NotNeeded => None,
+            Key::Set(variable) => self.key(Some(variable)).map(str::to_owned),
+            Key::Missing(variable) => return Err(missing_key(name, variable)),
         };
-        let (context_window, max_output_tokens) = (profile.context_window, profile.max_output_tokens);
-        let asked_for = Some(profile.model.clone()).filter(|model| model != ANY_MODEL);
-        let provider = HttpProvider::new(self.client()?, profile, key, Timeouts::default());
+        let profile = choice.profile;
+        let configured = self.configured.iter().find(|model| model.name == name);
         Ok(Model {
             name: name.to_owned(),
-            asked_for,
-            provider: Arc::new(provider),
-            context_window,
-            max_output_tokens,
-            images: true,
-            fallback: Vec::new(),
+            asked_for: Some(profile.model.clone()).filter(|model| model != ANY_MODEL),
+            context_window: profile.context_window,
+            max_output_tokens: profile.max_output_tokens,
+            images: profile.images.is_yes(),
+            fallback: configured.map(|model| model.fallback.clone()).unwrap_or_default(),
+            provider: Arc::new(HttpProvider::new(self.client()?, profile, key, Timeouts::default())),
         })
-    }
-
-    fn configured_key(&self, model: &ModelConfig) -> Result<Option<String>, String> {
-        let key = model.key(&self.environment).map_err(|error| error.to_string())?;
-        Ok(key.map(|key| key.expose().to_owned()))
-    }
-
-    fn found_profile(&self, name: &str) -> Result<(ModelProfile, Option<String>), String> {
-        let all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = all.iter().find(|found| found.name == name) else {
-            return Err(if name.is_empty() {
-                format!(
-                    "there is no model to ask; {}; {}; {}",
-                    NO_MODEL[0], NO_MODEL[1], NO_MODEL[2]
-                )
-            } else {
-                format!("there is no model {name:?}; `aish models list` lists what there is")
-            });
-        };
-        let key = found
-            .key_env
-            .and_then(|key| self.environment.text(key))
-            .map(|key| key.trim().to_owned());
-        let profile = ModelProfile {
-            context_window: found.model.context_window,
-            calls: calls_per_reply(found.model.parameters),
-            ..ModelProfile::openai_chat(&found.base_url, &found.model.id)
-        };
-        Ok((profile, key))
     }
 }
 
-/// What [`discover::from_vars`] calls the server of `AISH_BASE_URL`.
-const NAMED_CANDIDATE: &str = "aish";
+/// What is said where the variable that should hold a model's key does not (SPEC 10.4).
+fn missing_key(model: &str, variable: &str) -> String {
+    format!(
+        "model \"{model}\" needs a key: the environment variable {variable} is not set; set it with: export {variable}=…"
+    )
+}
+
+/// Names that are listed in an error.
+const NAMES_SHOWN_MAX: usize = 20;
+
+fn no_such_model(name: &str, choices: &[Choice]) -> String {
+    if choices.is_empty() {
+        return format!("there is no model {name:?}: none is configured and none was found");
+    }
+    let names: Vec<&str> = choices
+        .iter()
+        .take(NAMES_SHOWN_MAX)
+        .map(|choice| choice.name.as_str())
+        .collect();
+    let more = match choices.len().saturating_sub(NAMES_SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("there is no model {name:?}; there are: {}{more}", names.join(", "))
+}
+
+impl Choice {
+    fn configured(model: &ModelConfig) -> Self {
+        Self {
+            name: model.name.clone(),
+            known: Known::Configured,
+            profile: model.profile.clone(),
+            key_env: model.key_env.clone(),
+            price: model.price,
+        }
+    }
+
+    fn found(found: &Found) -> Self {
+        Self {
+            name: found.name.clone(),
+            known: Known::Found,
+            profile: found.candidate.profile(&found.model),
+            key_env: found.candidate.key_env.map(str::to_owned),
+            price: found.model.price,
+        }
+    }
+}
 
 impl Models for Registry {
     fn model(&self, name: &str) -> Result<Model, String> {
@@ -295,48 +476,5 @@ impl Models for Registry {
     }
 }
 
-/// A model of which nothing is known but its name.
-fn unlisted(id: &str) -> Listed {
-    Listed {
-        id: id.to_owned(),
-        context_window: None,
-        parameters: None,
-    }
-}
-
-/// Models with fewer parameters than this are held to one call a reply: they begin another and another until their context
-/// is full.
-const SMALL_MODEL_PARAMETERS: u64 = 1_000_000_000;
-
-fn calls_per_reply(parameters: Option<u64>) -> CallsPerReply {
-    match parameters {
-        Some(parameters) if parameters < SMALL_MODEL_PARAMETERS => CallsPerReply::One,
-        Some(_) | None => CallsPerReply::Any,
-    }
-}
-
-fn profile_of(model: &ModelConfig) -> Result<ModelProfile, String> {
-    match model.provider {
-        ProviderKind::OpenAiChat => {}
-        other @ (ProviderKind::OpenAiResponses | ProviderKind::Anthropic | ProviderKind::Gemini) => {
-            return Err(format!(
-                "model {:?}: the format {} is not supported yet; most providers also speak openai-chat",
-                model.name,
-                other.word()
-            ));
-        }
-    }
-    let mut profile = ModelProfile::openai_chat(&model.base_url, &model.model);
-    profile.temperature = model.temperature;
-    profile.context_window = model.context_window;
-    profile.max_output_tokens = model.max_output_tokens;
-    profile.tool_role = match model.result_role {
-        ResultRole::Tool => ToolRole::Native,
-        ResultRole::User => ToolRole::Text,
-    };
-    profile.wire_names = match model.wire_names {
-        WireNames::Underscore => WireNaming::Underscore,
-        WireNames::Dot => WireNaming::Dot,
-    };
-    Ok(profile)
-}
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::cli::Start;
 use crate::failure::Failure;
-use crate::models::NO_MODEL;
+use crate::models::{NO_MODEL, list};
 use crate::oneshot;
 use crate::repl::{ModelLine, Opened, Repl, ReplOptions};
 use std::sync::Arc;
@@ -34,13 +34,14 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
                 choices
                     .into_iter()
                     .map(|choice| ModelLine {
+                        origin: list::origin(&registry, &choice),
                         name: choice.name,
-                        origin: choice.origin,
                     })
                     .collect()
             })
         }),
         save_rule: app.rule_saver(),
+        prices: app.prices(),
     };
     Repl::run(engine, driver, options)
         .await

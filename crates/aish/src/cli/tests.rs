@@ -148,6 +148,8 @@ fn help_fits() {
         "models --help",
         "config --help",
         "trust --help",
+        "models probe --help",
+        "doctor --help",
     ];
     for line in pages {
         let help = error(line).to_string();
@@ -163,7 +165,8 @@ fn help_fits() {
     Commands:
       resume    Go on with a session, answering what it waits for
       sessions  List, show or export sessions
-      models    List the models of the configuration
+      models    List models, or find out what one can do
+      doctor    Check everything aish needs, and say what to do
       config    Show the configuration, where it is, or what can be set
       trust     Trust a project directory: read its .aish/ and AGENTS.md
 
@@ -171,8 +174,9 @@ fn help_fits() {
       -p, --prompt <PROMPT>  Answer one prompt and exit; - reads it from stdin
           --continue         Go on with the session used last
           --resume [<ID>]    Go on with this session, or the one used last
+          --schema <FILE>    The answer is JSON that fits this JSON Schema
           --output <FORMAT>  How the answer is written: text, json or jsonl
-          --model <NAME>     Use this model of the configuration
+          --model <NAME>     Use this model of the configuration, or PRESET/MODEL
           --approval <MODE>  What to ask about: ask, auto or full
           --no-tools         Offer the model no tools
           --config <FILE>    Read this configuration file
@@ -186,6 +190,8 @@ fn help_fits() {
       git diff | aish -p 'review this'        ask about what a command printed
       aish --continue                         go on where you left off
       aish resume ID --approve call_1_1       answer a call that waits
+      aish --model anthropic/claude-opus-4-5  another model; the key is all it needs
+      aish doctor                             what is wrong, and what to do
       aish config reference                   everything that can be set
 
     Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 an approval is
@@ -207,7 +213,7 @@ fn help_fits() {
           --output <FORMAT>
               How the answer is written: text, json or jsonl
           --model <NAME>
-              Use this model of the configuration
+              Use this model of the configuration, or PRESET/MODEL
           --approval <MODE>
               What to ask about: ask, auto or full
           --no-tools

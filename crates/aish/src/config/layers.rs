@@ -89,6 +89,7 @@ fn default(path: &[String]) -> Option<Value> {
 
 /// The settings of one table, read by the last segment of their keys. Types and ranges were checked and defaults declared, so
 /// what a reader falls back to is never seen; a test holds every declared default against the resolved one.
+#[derive(Clone)]
 pub struct Section<'a> {
     layers: &'a Layers,
     path: Vec<&'a str>,
@@ -113,6 +114,14 @@ impl Section<'_> {
     /// Yes, or no.
     pub fn yes(&self, leaf: &str) -> bool {
         self.get(leaf) == Some(Value::Bool(true))
+    }
+
+    /// Yes or no, if somebody said so.
+    pub fn flag(&self, leaf: &str) -> Option<bool> {
+        match self.get(leaf)? {
+            Value::Bool(yes) => Some(yes),
+            Value::Text(_) | Value::Integer(_) | Value::Float(_) | Value::Texts(_) => None,
+        }
     }
 
     /// A number, if there is one.

@@ -9,6 +9,7 @@ pub mod check;
 pub mod edit;
 pub mod error;
 pub mod layers;
+pub mod models;
 pub mod reference;
 pub mod resolve;
 pub mod resolved;
@@ -20,7 +21,7 @@ pub use edit::{RuleList, add_rule};
 pub use error::{ConfigError, Layer, Source};
 pub use reference::reference;
 pub use resolve::{Overrides, Resolved, resolve};
-pub use resolved::{Config, ModelConfig, ProviderKind, ResultRole, WireNames};
+pub use resolved::{Config, ModelConfig};
 pub use show::show;
 
 use crate::paths::{ConfigChoice, Environment, Paths};

@@ -5,18 +5,16 @@ use super::check::{Assigned, Checked, Named, check_environment, check_file};
 use super::edit::RuleList;
 use super::error::{ConfigError, Diagnostic, Layer, Origin, Shown, Source};
 use super::layers::Layers;
+use super::models;
 use super::resolved::{
-    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, ProviderKind, ResultRole, Secret,
-    ShellConfig, ToolsConfig, WireNames,
+    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, Secret, ShellConfig, ToolsConfig,
 };
 use super::settings::find;
-use super::value::{Value, nearest, toml_path, toml_text};
+use super::value::{Value, toml_path};
 use crate::paths::Environment;
 use aish_core::policy::{ApprovalMode, Rule};
+use aish_engine::Routing;
 use std::sync::Arc;
-
-/// The temperature of a model of the `openai-chat` format that was given none (SPEC 7.1).
-const OPENAI_CHAT_TEMPERATURE: f64 = 0.2;
 
 /// What the command line says about settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +56,7 @@ pub fn resolve(
     if !resolver.diagnostics.is_empty() {
         return Err(ConfigError::Invalid(resolver.diagnostics));
     }
-    let config = resolver.config();
+    let config = resolver.config(environment);
     if !resolver.diagnostics.is_empty() {
         return Err(ConfigError::Invalid(resolver.diagnostics));
     }
@@ -132,7 +130,7 @@ impl Resolver {
         });
     }
 
-    fn config(&mut self) -> Config {
+    fn config(&mut self, environment: &Environment) -> Config {
         let root = self.layers.section(&[]);
         let (default_model, max_tool_turns) = (root.text("default_model"), root.count("max_tool_turns"));
         let approval = self.approval();
@@ -145,13 +143,15 @@ impl Resolver {
             max_result_chars: tools.number("max_result_chars"),
             parallel: tools.yes("parallel"),
         };
-        let models = self.models();
-        self.check_names(&models, default_model.as_deref());
+        let (models, routing) = (self.models(environment), self.routing());
+        self.check_names(&models, default_model.as_deref(), &routing);
         Config {
             default_model,
             discover: self.layers.section(&[]).yes("discover"),
             max_tool_turns,
+            retries: self.layers.section(&[]).count("retries"),
             models,
+            routing,
             approval,
             shell,
             tools,
@@ -194,64 +194,76 @@ impl Resolver {
         self.layers.named.iter().filter_map(below).collect()
     }
 
-    fn models(&mut self) -> Vec<ModelConfig> {
+    fn models(&mut self, environment: &Environment) -> Vec<ModelConfig> {
         let names = self.names_below(&["models"]);
-        let mut models = Vec::with_capacity(names.len());
+        let mut read = Vec::with_capacity(names.len());
         for (name, origin) in names {
-            match self.layers.model(&name) {
-                Some(model) => models.push(model),
-                None => self.report(
-                    &origin,
-                    format!(
-                        "[{}] has no `model`: the provider's name for it; e.g. model = \"qwen2.5-coder-7b\"",
-                        toml_path(&["models", &name])
-                    ),
-                ),
+            match models::model(&self.layers, &name, environment) {
+                Ok(model) => read.push(model),
+                Err(wrong) => self.report(&origin, format!("[{}] {wrong}", toml_path(&["models", &name]))),
             }
         }
-        models
+        read
     }
 
-    /// Names of models that other settings speak of must exist. With no model configured at all, a default may name one
-    /// that is found at start (SPEC 7.7), so nothing is said then.
-    fn check_names(&mut self, models: &[ModelConfig], default_model: Option<&str>) {
-        let named = self.names_below(&["models"]);
-        let known = || named.iter().map(|(name, _)| name.as_str());
-        let mut spoken: Vec<(&str, Vec<&str>)> = Vec::new();
-        if let Some(name) = default_model.filter(|_| !named.is_empty()) {
-            spoken.push((name, vec!["default_model"]));
+    fn routing(&self) -> Routing {
+        let section = self.layers.section(&["routing"]);
+        Routing {
+            quick: section.text("quick"),
+            quick_chars_max: section.count("quick_chars_max"),
+            work: section.text("work"),
+            summary: section.text("summary"),
         }
-        for model in models {
-            spoken.extend(
-                model
-                    .fallback
-                    .iter()
-                    .map(|name| (name.as_str(), vec!["models", &model.name, "fallback"])),
-            );
+    }
+
+    /// Names of models that other settings speak of must exist, or be of the form `PRESET/MODEL`. With no model configured at
+    /// all they may name one that is found at start (SPEC 7.7), so nothing is said then.
+    fn check_names(&mut self, models: &[ModelConfig], default_model: Option<&str>, routing: &Routing) {
+        let named: Vec<String> = self
+            .names_below(&["models"])
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        if named.is_empty() {
+            return;
         }
-        let mut wrong = Vec::new();
-        for (name, path) in spoken {
-            let Some(origin) = self.layers.origin(&path) else {
+        let root = [
+            (default_model, &["default_model"][..]),
+            (routing.quick.as_deref(), &["routing", "quick"]),
+            (routing.work.as_deref(), &["routing", "work"]),
+            (routing.summary.as_deref(), &["routing", "summary"]),
+        ];
+        let spoken = root.into_iter().filter_map(|(name, path)| Some((name?, path.to_vec())));
+        let fallbacks = models.iter().flat_map(|model| {
+            let path = vec!["models", model.name.as_str(), "fallback"];
+            model.fallback.iter().map(move |name| (name.as_str(), path.clone()))
+        });
+        let mut wrong: Vec<(Vec<&str>, String)> = Vec::new();
+        for (name, path) in spoken.chain(fallbacks) {
+            wrong.extend(models::unknown_name(name, &named).map(|why| (path, why)));
+        }
+        let mut round: Vec<String> = Vec::new();
+        for model in models.iter().filter(|model| !model.fallback.is_empty()) {
+            // A round is told once, not from each of its models.
+            if round.contains(&model.name) {
                 continue;
-            };
-            let own = path.get(1) == Some(&name);
-            if own {
-                wrong.push((
-                    origin.clone(),
-                    format!("{}: a model cannot stand in for itself", toml_path(&path)),
-                ));
-            } else if !known().any(|known| known == name) {
-                let hint = match nearest(name, known()) {
-                    Some(meant) => format!("did you mean {}?", toml_text(meant)),
-                    None => format!("there are: {}", known().collect::<Vec<_>>().join(", ")),
-                };
-                wrong.push((
-                    origin.clone(),
-                    format!("{}: no model {}; {hint}", toml_path(&path), toml_text(name)),
-                ));
+            }
+            if let Some(way) = models::fallback_cycle(models, &model.name) {
+                let path = vec!["models", model.name.as_str(), "fallback"];
+                wrong.push((path, format!("the fallbacks go round in a circle: {}", way.join(", "))));
+                round.extend(way);
             }
         }
-        for (origin, message) in wrong {
+        let found: Vec<(Origin, String)> = wrong
+            .into_iter()
+            .filter_map(|(path, why)| {
+                Some((
+                    self.layers.origin(&path)?.clone(),
+                    format!("{}: {why}", toml_path(&path)),
+                ))
+            })
+            .collect();
+        for (origin, message) in found {
             self.report(&origin, message);
         }
     }
@@ -280,43 +292,6 @@ impl Resolver {
 }
 
 impl Layers {
-    /// A model; `None` when it lacks the provider's name for it.
-    fn model(&self, name: &str) -> Option<ModelConfig> {
-        let section = self.section(&["models", name]);
-        let provider = match section.text("provider").as_deref() {
-            Some("openai-responses") => ProviderKind::OpenAiResponses,
-            Some("anthropic") => ProviderKind::Anthropic,
-            Some("gemini") => ProviderKind::Gemini,
-            Some(_) | None => ProviderKind::OpenAiChat,
-        };
-        let base_url = section.text("base_url");
-        let official_key = base_url.is_none().then(|| provider.official_key_env().to_owned());
-        let temperature = match provider {
-            ProviderKind::OpenAiChat => Some(OPENAI_CHAT_TEMPERATURE),
-            ProviderKind::OpenAiResponses | ProviderKind::Anthropic | ProviderKind::Gemini => None,
-        };
-        Some(ModelConfig {
-            name: name.to_owned(),
-            provider,
-            base_url: base_url.unwrap_or_else(|| provider.official_base_url().to_owned()),
-            model: section.text("model")?,
-            key_env: section.text("key_env").or(official_key),
-            temperature: section.float("temperature").or(temperature),
-            context_window: section.number("context_window"),
-            max_output_tokens: section.number("max_output_tokens"),
-            result_role: if section.yes("use_tool_role") {
-                ResultRole::Tool
-            } else {
-                ResultRole::User
-            },
-            wire_names: match section.text("wire_names").as_deref() {
-                Some("dot") => WireNames::Dot,
-                Some(_) | None => WireNames::Underscore,
-            },
-            fallback: section.texts("fallback"),
-        })
-    }
-
     /// A server, or what is wrong with it.
     fn server(&self, alias: &str) -> Result<McpServer, &'static str> {
         let section = self.section(&["mcp", "servers", alias]);

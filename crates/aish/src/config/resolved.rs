@@ -1,8 +1,10 @@
 //! The configuration as the rest of the program sees it: plain values, every default filled in, every cross reference
 //! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`mod@super::resolve`].
 
-use crate::paths::Environment;
 use aish_core::policy::{ApprovalMode, Rule};
+use aish_engine::Routing;
+use aish_provider::ModelProfile;
+use aish_provider::price::Price;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -15,8 +17,12 @@ pub struct Config {
     pub discover: bool,
     /// Rounds of tool calls in one turn (SPEC 3.6).
     pub max_tool_turns: u32,
+    /// How often a request is made again (SPEC 7.6).
+    pub retries: u32,
     /// The registry of models, in the order they were written.
     pub models: Vec<ModelConfig>,
+    /// Which model is asked for what, where nobody named one.
+    pub routing: Routing,
     /// The standing rules.
     pub approval: ApprovalConfig,
     /// The user's own shell.
@@ -33,16 +39,15 @@ impl Config {
         self.models.iter().find(|model| model.name == name)
     }
 
-    /// The model to start with: the default, else the first one written; `None` when none is configured (SPEC 7.7).
-    pub fn start_model(&self) -> Option<&ModelConfig> {
-        match &self.default_model {
-            Some(name) => self.model(name),
-            None => self.models.first(),
-        }
+    /// The name of the model to start with: the default, else the first one written; `None` when none is configured
+    /// (SPEC 7.7). A default may name one that is not configured: `PRESET/MODEL`, or one that is found.
+    pub fn start_model(&self) -> Option<&str> {
+        let first = || self.models.first().map(|model| model.name.as_str());
+        self.default_model.as_deref().or_else(first)
     }
 
     /// Every secret that stands in the configuration as a literal, for the redactor (SPEC 10.5). Keys named by
-    /// `key_env` are not among them: they are read when used, by [`ModelConfig::key`].
+    /// `key_env` are not among them: they are read when used, by [`crate::models::Registry`].
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.mcp
             .servers
@@ -63,119 +68,14 @@ const SECRET_LEN_MIN: usize = 8;
 pub struct ModelConfig {
     /// The name it is chosen by.
     pub name: String,
-    /// The wire format it speaks.
-    pub provider: ProviderKind,
-    /// Where: with `/v1` for the OpenAI formats, the bare origin for Anthropic and Gemini; no slash at the end.
-    pub base_url: String,
-    /// The provider's name for the model.
-    pub model: String,
+    /// Where it is and how to talk to it; its address has no slash at the end.
+    pub profile: ModelProfile,
     /// The environment variable that holds the key; `None` when no key is sent.
     pub key_env: Option<String>,
-    /// Sampling temperature; `None` sends none.
-    pub temperature: Option<f64>,
-    /// Tokens the model's context holds, where the user told.
-    pub context_window: Option<u64>,
-    /// Tokens one reply may have; `None` leaves it to the server.
-    pub max_output_tokens: Option<u64>,
-    /// How results are handed back.
-    pub result_role: ResultRole,
-    /// How tool names look on the wire.
-    pub wire_names: WireNames,
+    /// What it costs, where the user told.
+    pub price: Option<Price>,
     /// Models tried in this order when this one fails.
     pub fallback: Vec<String>,
-}
-
-impl ModelConfig {
-    /// The key to send, read from the environment now.
-    ///
-    /// # Errors
-    /// The variable the user named is not set, or is empty.
-    pub fn key(&self, environment: &Environment) -> Result<Option<Secret>, MissingKey> {
-        let Some(variable) = &self.key_env else {
-            return Ok(None);
-        };
-        match environment.text(variable) {
-            Some(key) if !key.trim().is_empty() => Ok(Some(Secret::new(key.trim()))),
-            Some(_) | None => Err(MissingKey {
-                model: self.name.clone(),
-                variable: variable.clone(),
-            }),
-        }
-    }
-}
-
-/// The variable that should hold a model's key does not.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "model \"{model}\" needs a key: the environment variable {variable} is not set; set it with: export {variable}=…"
-)]
-pub struct MissingKey {
-    /// The model's name in the registry.
-    pub model: String,
-    /// The variable to set.
-    pub variable: String,
-}
-
-/// A wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProviderKind {
-    /// OpenAI chat completions, and everything that speaks it.
-    OpenAiChat,
-    /// OpenAI Responses.
-    OpenAiResponses,
-    /// Anthropic Messages.
-    Anthropic,
-    /// Google Gemini.
-    Gemini,
-}
-
-impl ProviderKind {
-    /// The word it is configured by.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::OpenAiChat => "openai-chat",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    /// The provider's own address, used where the user gives none.
-    pub fn official_base_url(self) -> &'static str {
-        match self {
-            Self::OpenAiChat | Self::OpenAiResponses => "https://api.openai.com/v1",
-            Self::Anthropic => "https://api.anthropic.com",
-            Self::Gemini => "https://generativelanguage.googleapis.com",
-        }
-    }
-
-    /// The variable the provider's own tools read their key from. It is used with the official address only, so that
-    /// a key never goes to an address its owner did not pair it with.
-    pub fn official_key_env(self) -> &'static str {
-        match self {
-            Self::OpenAiChat | Self::OpenAiResponses => "OPENAI_API_KEY",
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-}
-
-/// How results are handed back to a model (SPEC 7.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultRole {
-    /// In the wire format's own place for results.
-    Tool,
-    /// As text of a user message, for templates that know no tool role.
-    User,
-}
-
-/// How a tool name is written on the wire (SPEC 6.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireNames {
-    /// `alias__tool`: accepted everywhere.
-    Underscore,
-    /// `alias.tool`: as people see it.
-    Dot,
 }
 
 /// `[approval]` (SPEC 5.1, 5.2).
@@ -299,43 +199,7 @@ impl fmt::Display for Secret {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
-
-    fn model(key_env: Option<&str>) -> ModelConfig {
-        ModelConfig {
-            name: "cloud".into(),
-            provider: ProviderKind::Anthropic,
-            base_url: "https://example.test".into(),
-            model: "m".into(),
-            key_env: key_env.map(str::to_owned),
-            temperature: None,
-            context_window: None,
-            max_output_tokens: None,
-            result_role: ResultRole::Tool,
-            wire_names: WireNames::Underscore,
-            fallback: Vec::new(),
-        }
-    }
-
-    /// SPEC 10.1, 10.4: an unset key variable is an error at use that names the variable and what to do.
-    #[test]
-    fn a_missing_key_names_its_variable() {
-        let environment = Environment::from_pairs([("CLOUD_KEY", " sk-1\n"), ("EMPTY", ""), ("BLANK", " \n")]);
-        let key = model(Some("CLOUD_KEY")).key(&environment).unwrap();
-        assert_eq!(key.unwrap().expose(), "sk-1");
-        for unset in ["EMPTY", "BLANK", "NOT_THERE"] {
-            let error = model(Some(unset)).key(&environment).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!(
-                    "model \"cloud\" needs a key: the environment variable {unset} is not set; \
-                     set it with: export {unset}=…"
-                )
-            );
-        }
-        assert_eq!(model(None).key(&environment), Ok(None));
-    }
 
     /// SPEC 10.5: a secret cannot be shown by accident.
     #[test]

@@ -101,6 +101,15 @@ pub fn from_toml(setting: &Setting, value: &DeValue<'_>) -> Result<Value, Misfit
             number.map(Value::Float).ok_or_else(misfit)
         }
         Kind::Texts => texts(setting, value.as_array().ok_or_else(misfit)?, |_| Ok(())),
+        Kind::Words(words) => {
+            let check = |text: &str| {
+                words
+                    .contains(&text)
+                    .then_some(())
+                    .ok_or_else(|| unknown_word(text, words))
+            };
+            texts(setting, value.as_array().ok_or_else(misfit)?, check)
+        }
         Kind::Rules => {
             let check = |text: &str| Rule::parse(text).map(|_| ());
             texts(setting, value.as_array().ok_or_else(misfit)?, check)
@@ -129,7 +138,7 @@ pub fn from_variable(setting: &Setting, text: &str) -> Result<Value, Misfit> {
             let number = text.parse().ok().and_then(|number| in_range(number, min, max));
             number.map(Value::Float).ok_or_else(misfit)
         }
-        Kind::Texts | Kind::Rules => Err(misfit()),
+        Kind::Texts | Kind::Words(_) | Kind::Rules => Err(misfit()),
     }
 }
 
@@ -140,16 +149,25 @@ pub fn expectation(kind: Kind) -> String {
         Kind::AnyText => "text".to_owned(),
         Kind::Url => "an http or https address without a user or password in it".to_owned(),
         Kind::Variable => "the name of an environment variable, not the secret it holds".to_owned(),
-        Kind::Choice(words) => {
-            let words: Vec<String> = words.iter().map(|word| toml_text(word)).collect();
-            format!("one of {}", words.join(", "))
-        }
+        Kind::Choice(words) => format!("one of {}", listed(words)),
+        Kind::Words(words) => format!("a list of {}", listed(words)),
         Kind::Bool => "true or false".to_owned(),
         Kind::Integer(min, max) => format!("a whole number from {min} to {max}"),
         Kind::Float(min, max) => format!("a number from {min} to {max}"),
         Kind::Texts => "a list of texts".to_owned(),
         Kind::Rules => "a list of rules".to_owned(),
     }
+}
+
+/// Words as they are written in a file.
+fn listed(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| toml_text(word)).collect();
+    words.join(", ")
+}
+
+/// What is said of a word that is none of a list's, and what to do.
+fn unknown_word(word: &str, words: &[&str]) -> String {
+    format!("unknown word {}; known here: {}", toml_text(word), listed(words))
 }
 
 /// The candidate that was probably meant.
@@ -178,7 +196,7 @@ fn check_text(setting: &Setting, text: &str) -> Result<Value, Misfit> {
         Kind::Choice(words) => words.contains(&text),
         Kind::Text => !text.trim().is_empty() && !text.contains(char::is_control),
         Kind::AnyText => true,
-        Kind::Bool | Kind::Integer(..) | Kind::Float(..) | Kind::Texts | Kind::Rules => false,
+        Kind::Bool | Kind::Integer(..) | Kind::Float(..) | Kind::Texts | Kind::Words(_) | Kind::Rules => false,
     };
     if fits {
         return Ok(Value::Text(text.to_owned()));

@@ -3,6 +3,8 @@
 use super::super::settings::{Kind, SETTINGS, Setting};
 use super::*;
 use aish_core::policy::{ApprovalMode, Rule};
+use aish_engine::Routing;
+use aish_provider::profile::{Alternation, Format, SystemRole, ToolRole, WireCallIds, WireNaming};
 
 /// SPEC 10.1: with no file at all there is a whole configuration.
 #[test]
@@ -12,7 +14,12 @@ fn defaults() {
         discover: true,
         default_model: None,
         max_tool_turns: 50,
+        retries: 3,
         models: Vec::new(),
+        routing: Routing {
+            quick_chars_max: 200,
+            ..Routing::default()
+        },
         approval: ApprovalConfig {
             mode: ApprovalMode::Ask,
             deny: Vec::new(),
@@ -66,24 +73,27 @@ fn the_documented_shape() {
         "git.*" = false
         "#,
     );
-    let desk = config.start_model().unwrap();
+    let desk = config.model(config.start_model().unwrap()).unwrap();
     assert_eq!(
-        (desk.name.as_str(), desk.base_url.as_str()),
+        (desk.name.as_str(), desk.profile.base_url.as_str()),
         ("desk", "http://127.0.0.1:8080/v1")
     );
     assert_eq!(
-        (desk.provider, desk.key_env.as_deref()),
-        (ProviderKind::OpenAiChat, None)
+        (desk.profile.format, desk.key_env.as_deref()),
+        (Format::OpenaiChat, None)
     );
-    assert_eq!((desk.temperature, desk.result_role), (Some(0.2), ResultRole::User));
+    assert_eq!(
+        (desk.profile.temperature, desk.profile.tool_role),
+        (Some(0.2), ToolRole::Text)
+    );
     let cloud = config.model("cloud").unwrap();
     assert_eq!(
-        (cloud.base_url.as_str(), cloud.temperature),
+        (cloud.profile.base_url.as_str(), cloud.profile.temperature),
         ("https://api.anthropic.com", None)
     );
     assert_eq!(
-        (cloud.key_env.as_deref(), cloud.wire_names),
-        (Some("ANTHROPIC_API_KEY"), WireNames::Dot)
+        (cloud.key_env.as_deref(), cloud.profile.wire_names),
+        (Some("ANTHROPIC_API_KEY"), WireNaming::Dot)
     );
     assert_eq!(config.approval.deny, [Rule::parse("bash(git push --force*)").unwrap()]);
     let [boltzmann, git] = config.mcp.servers.as_slice() else {
@@ -105,7 +115,7 @@ fn the_documented_shape() {
 #[test]
 fn the_first_model_is_the_default() {
     let config = config("[models.zeta]\nmodel = 'm'\n[models.alpha]\nmodel = 'm'");
-    assert_eq!(config.start_model().unwrap().name, "zeta");
+    assert_eq!(config.start_model().unwrap(), "zeta");
 }
 
 /// SPEC 10.1: a key goes only where its owner paired it with an address.
@@ -114,6 +124,63 @@ fn no_official_key_for_other_addresses() {
     let config = config("[models.a]\nmodel = 'm'\nbase_url = 'http://x'\n[models.b]\nmodel = 'm'");
     assert_eq!(config.model("a").unwrap().key_env, None);
     assert_eq!(config.model("b").unwrap().key_env.as_deref(), Some("OPENAI_API_KEY"));
+}
+
+/// SPEC 7.1, 10.1: a preset gives address, key and quirks; what the user says goes over it, and an address of theirs gets no
+/// key that they did not name.
+#[test]
+fn presets() {
+    let config = config(
+        "
+        [models.m]
+        preset = 'mistral'
+        model = 'mistral-large-latest'
+        strict_alternation = false
+        [models.box]
+        preset = 'llama.cpp'
+        model = 'gemma-3-4b'
+        base_url = 'http://box:8080/v1'
+        [models.proxy]
+        preset = 'anthropic'
+        model = 'claude-x'
+        base_url = 'http://proxy'
+        [models.own]
+        provider = 'openai-chat'
+        base_url = 'https://api.openai.com/v1'
+        model = 'gpt-5'
+        price = { input = 1, output = 2.5, cached = 0.1 }
+        ",
+    );
+    let of = |name: &str| {
+        let model = config.model(name).unwrap();
+        (model.profile.base_url.as_str(), model.key_env.as_deref())
+    };
+    assert_eq!(of("m"), ("https://api.mistral.ai/v1", Some("MISTRAL_API_KEY")));
+    assert_eq!(of("box"), ("http://box:8080/v1", None));
+    assert_eq!(of("proxy"), ("http://proxy", None));
+    assert_eq!(of("own"), ("https://api.openai.com/v1", Some("OPENAI_API_KEY")));
+    let profile = |name: &str| config.model(name).unwrap().profile.clone();
+    assert_eq!(
+        (profile("m").alternation, profile("m").wire_call_ids),
+        (Alternation::Joined, WireCallIds::NineCharacters)
+    );
+    assert_eq!(profile("box").system_role, SystemRole::User);
+    assert_eq!(profile("proxy").format, Format::Anthropic);
+    assert_eq!(profile("own").temperature, None, "its reasoning models refuse one");
+    let price = config.model("own").unwrap().price.unwrap();
+    assert_eq!((price.input, price.output, price.cached), (1.0, 2.5, Some(0.1)));
+}
+
+/// SPEC 7.1: of several variables a provider's key may be in, the one that is set is used.
+#[test]
+fn the_variable_that_is_set() {
+    let user = "[models.g]\nprovider = 'gemini'\nmodel = 'm'";
+    let key = |variables: &[(&str, &str)]| {
+        let resolved = layered(user, "", variables, &Overrides::default()).unwrap();
+        resolved.config.model("g").unwrap().key_env.clone().unwrap()
+    };
+    assert_eq!(key(&[("GOOGLE_API_KEY", "k")]), "GOOGLE_API_KEY");
+    assert_eq!(key(&[]), "GEMINI_API_KEY");
 }
 
 /// SPEC 10.1: each setting that is declared changes the configuration, and is not lost on the way.
@@ -128,6 +195,10 @@ fn every_setting_reaches_the_configuration() {
         let mut lines = vec![
             ("models.desk.model".to_owned(), "'m'".to_owned()),
             ("models.cloud.model".to_owned(), "'m'".to_owned()),
+            ("models.small.model".to_owned(), "'m'".to_owned()),
+            ("models.large.model".to_owned(), "'m'".to_owned()),
+            ("models.desk.price.input".to_owned(), "1".to_owned()),
+            ("models.desk.price.output".to_owned(), "1".to_owned()),
         ];
         match setting.leaf() {
             "command" | "<variable>" => lines.push(("mcp.servers.srv.command".to_owned(), "['x']".to_owned())),
@@ -150,11 +221,11 @@ fn every_setting_reaches_the_configuration() {
 fn unusual(setting: &Setting) -> String {
     match setting.kind {
         Kind::Bool if setting.default == Some("true") => "false".to_owned(),
-        Kind::Bool => "true".to_owned(),
+        Kind::Bool => setting.example.to_owned(),
         Kind::Integer(min, _) => min.to_string(),
         Kind::Float(_, max) => format!("{max:?}"),
         Kind::Choice(words) => format!("{:?}", words.last().unwrap()),
-        Kind::Text | Kind::AnyText | Kind::Url | Kind::Variable | Kind::Texts | Kind::Rules => {
+        Kind::Text | Kind::AnyText | Kind::Url | Kind::Variable | Kind::Texts | Kind::Words(_) | Kind::Rules => {
             setting.example.to_owned()
         }
     }
@@ -192,7 +263,7 @@ fn the_command_line_wins() {
         approval: Some(ApprovalMode::Auto),
     };
     let config = layered(user, "", &variables, &overrides("c")).unwrap().config;
-    assert_eq!(config.start_model().unwrap().name, "c");
+    assert_eq!(config.start_model().unwrap(), "c");
     assert_eq!(config.approval.mode, ApprovalMode::Auto);
     let error = layered(user, "", &variables, &overrides("dd")).unwrap_err();
     insta::assert_snapshot!(error, @r#"--model: default_model: no model "dd"; there are: a, b, c"#);
@@ -278,7 +349,7 @@ fn a_project_can_add_and_tighten() {
         (9, false)
     );
     assert!(config.shell.confirm_cmd);
-    assert_eq!(config.model("own").unwrap().temperature, Some(1.0));
+    assert_eq!(config.model("own").unwrap().profile.temperature, Some(1.0));
     assert_eq!(config.model("own").unwrap().key_env.as_deref(), Some("GEMINI_API_KEY"));
     assert_eq!(config.mcp.servers.len(), 1);
 }
@@ -317,6 +388,8 @@ headers = { X-A = 'hunter2' }
     default_model = "desk"                             # config.toml:2:17
     discover = true                                    # default
     max_tool_turns = 50                                # default
+    retries = 3                                        # default
+    routing.quick_chars_max = 200                      # default
     approval.mode = "auto"                             # $AISH_APPROVAL
     approval.deny = ["bash(rm*)", "bash(dd*)"]         # config.toml:7:8, .aish/config.toml:1:17
     approval.ask = []                                  # default
@@ -326,12 +399,12 @@ headers = { X-A = 'hunter2' }
     tools.max_output_size = 1048576                    # default
     tools.parallel = true                              # default
     mcp.max_tool_depth = 8                             # default
-    models.desk.provider = "openai-chat"               # default
     models.desk.base_url = "http://127.0.0.1:8080/v1"  # config.toml:5:12
     models.desk.model = "m"                            # config.toml:4:9
     models.desk.use_tool_role = true                   # default
     models.desk.wire_names = "underscore"              # default
     models.desk.fallback = []                          # default
+    models.desk.provider_tools = []                    # default
     mcp.servers.srv.url = "http://x"                   # config.toml:9:7
     mcp.servers.srv.auth_token = "[redacted]"          # config.toml:10:14
     mcp.servers.srv.timeout_s = 30                     # default

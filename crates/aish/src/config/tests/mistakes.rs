@@ -134,7 +134,7 @@ fn names_must_exist() {
         |            ^^^^^^^^^
     "#);
     insta::assert_snapshot!(errors("[models.desk]\nmodel = 'm'\nfallback = ['desk']"), @r"
-    config.toml:3:12: models.desk.fallback: a model cannot stand in for itself
+    config.toml:3:12: models.desk.fallback: the fallbacks go round in a circle: desk, desk
       3 | fallback = ['desk']
         |            ^^^^^^^^
     ");
@@ -156,8 +156,52 @@ fn a_default_without_models_is_left_alone() {
     let config = config("default_model = 'found'");
     assert_eq!(
         (config.default_model.as_deref(), config.start_model()),
-        (Some("found"), None)
+        (Some("found"), Some("found"))
     );
+}
+
+/// SPEC 7.6: a chain of models that leads back to its beginning is told once; a provider's model needs no entry.
+#[test]
+fn chains_of_models() {
+    let model = |name: &str, fallback: &str| format!("[models.{name}]\nmodel = 'm'\nfallback = [{fallback}]\n");
+    insta::assert_snapshot!(errors(&(model("a", "'b'") + &model("b", "'c'") + &model("c", "'a'"))), @r"
+    config.toml:3:12: models.a.fallback: the fallbacks go round in a circle: a, b, c, a
+      3 | fallback = ['b']
+        |            ^^^^^
+    ");
+    let diamond = model("a", "'b', 'c'") + &model("b", "'d'") + &model("c", "'d'") + &model("d", "'openai/gpt-x'");
+    assert_eq!(config(&diamond).models.len(), 4);
+    insta::assert_snapshot!(errors("[models.desk]\nmodel = 'm'\n[routing]\nwork = 'dest'"), @r#"
+    config.toml:4:8: routing.work: no model "dest"; did you mean "desk"?
+      4 | work = 'dest'
+        |        ^^^^^^
+    "#);
+}
+
+/// SPEC 7.1, 10.4: what a model's settings lack or what in them does not go together.
+#[test]
+fn models_are_checked() {
+    let model = |text: &str| errors(&format!("[models.desk]\nmodel = 'm'\n{text}"));
+    insta::assert_snapshot!(model("price = { input = 1 }"), @r"
+    config.toml:1:9: [models.desk] has a price that lacks `input` or `output`; e.g. price = { input = 3.0, output = 15.0 }
+      1 | [models.desk]
+        |         ^^^^
+    ");
+    insta::assert_snapshot!(model("preset = 'anthropic'\nprovider = 'openai-chat'"), @r"
+    config.toml:1:9: [models.desk] has preset anthropic and provider openai-chat, which is not spoken at its usual address; set base_url too
+      1 | [models.desk]
+        |         ^^^^
+    ");
+    insta::assert_snapshot!(model("preset = 'olama'"), @r#"
+    config.toml:3:10: models.desk.preset: expected one of "openai", "anthropic", "google", "openrouter", "xai", "meta", "mistral", "deepseek", "groq", "llama.cpp", "ollama", "lmstudio", "vllm", found "olama"; did you mean "ollama"?
+      3 | preset = 'olama'
+        |          ^^^^^^^
+    "#);
+    insta::assert_snapshot!(model("provider_tools = ['web_serch']"), @r#"
+    config.toml:3:19: models.desk.provider_tools: unknown word "web_serch"; known here: "web_search"
+      3 | provider_tools = ['web_serch']
+        |                   ^^^^^^^^^^^
+    "#);
 }
 
 /// SPEC 6.4: servers are one thing or the other, and their aliases fit into tool names.

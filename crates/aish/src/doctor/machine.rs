@@ -1,0 +1,241 @@
+//! What `aish doctor` finds on this machine: files, the ledger, the terminal, programs, what could hold commands in.
+
+use super::Finding;
+use crate::app::App;
+use crate::config::resolved::McpTransport;
+use crate::paths::{Environment, Paths};
+use crate::term::{Colour, Look};
+use crate::trust::{Trust, project_dir};
+use aish_store::sqlite::{Pages, SqliteStore};
+use rustix::fs::{Access, access};
+use std::io::IsTerminal as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The bits that let others read or write a file.
+const OTHERS_MODE_MASK: u32 = 0o077;
+/// Fewer columns than this make boxes and lists hard to read.
+const COLUMNS_COMFORTABLE: usize = 60;
+/// Where the kernel names the security modules in force.
+const SECURITY_MODULES: &str = "/sys/kernel/security/lsm";
+const BYTES_OF_A_MEGABYTE: f64 = 1_000_000.0;
+
+/// The configuration that was read.
+pub(super) fn configuration(app: &App) -> Vec<Finding> {
+    let file = &app.paths.config_file;
+    let config = app.config();
+    let mut findings = Vec::new();
+    match std::fs::metadata(file) {
+        Ok(metadata) => {
+            let models = config.models.len();
+            findings.push(Finding::ok("config", format!("{} ({models} models)", file.display())));
+            let is_open = metadata.permissions().mode() & OTHERS_MODE_MASK != 0;
+            if is_open && config.secrets().next().is_some() {
+                let message = format!("{} holds secrets and others can read it", file.display());
+                findings.push(Finding::warn(
+                    "config",
+                    message,
+                    format!("chmod 600 {}", file.display()),
+                ));
+            }
+        }
+        Err(_) => findings.push(Finding::ok(
+            "config",
+            format!("none at {}; defaults hold", file.display()),
+        )),
+    }
+    for remark in &app.remarks {
+        findings.push(Finding::warn("config", remark.clone(), ""));
+    }
+    findings
+}
+
+/// The data directory and the ledger in it.
+pub(super) async fn data(paths: &Paths) -> Vec<Finding> {
+    let mut findings = vec![directory(&paths.data_dir)];
+    if !paths.ledger.exists() {
+        findings.push(Finding::ok("ledger", "none yet; the first session makes it"));
+        return findings;
+    }
+    findings.push(match SqliteStore::new(&paths.ledger).health().await {
+        Ok(health) => {
+            let megabytes = health.bytes as f64 / BYTES_OF_A_MEGABYTE;
+            let what = format!(
+                "format {}, {} sessions, {megabytes:.1} MB, SQLite {}",
+                health.format, health.sessions, health.sqlite
+            );
+            match health.pages {
+                Pages::Sound => Finding::ok("ledger", what),
+                Pages::NotChecked => Finding::ok("ledger", format!("{what}; too large to be looked through here")),
+                Pages::Damaged(complaint) => Finding::fail(
+                    "ledger",
+                    format!("{} is damaged: {complaint}", paths.ledger.display()),
+                    "save what can be read with `aish sessions export ID`, then move the file away",
+                ),
+            }
+        }
+        Err(error) => Finding::fail(
+            "ledger",
+            error.to_string(),
+            "check the file and its folder, or set AISH_HOME to another",
+        ),
+    });
+    findings
+}
+
+fn directory(dir: &Path) -> Finding {
+    let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
+    let made = if there == dir { "" } else { " (it will be made)" };
+    match access(there, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Finding::ok("data", format!("{}{made}", dir.display())),
+        Err(error) => Finding::fail(
+            "data",
+            format!("{} cannot be written to: {error}", there.display()),
+            "make it yours, or set AISH_HOME to a folder that is",
+        ),
+    }
+}
+
+/// The terminal, the shell, and what could hold commands in.
+pub(super) fn surroundings(environment: &Environment) -> Vec<Finding> {
+    vec![
+        terminal(environment),
+        utf8(environment),
+        bash(environment),
+        sandbox(environment),
+    ]
+}
+
+fn terminal(environment: &Environment) -> Finding {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return Finding::ok("terminal", "none here; questions about calls need one, or --approve");
+    }
+    let look = Look::detect(environment, std::io::stdout());
+    let colour = match look.colour {
+        Colour::On => "colours",
+        Colour::Off => "no colours",
+    };
+    let what = format!(
+        "{} of {} columns and {} rows, {colour}",
+        environment.text("TERM").unwrap_or("TERM unset"),
+        look.columns,
+        look.rows
+    );
+    if look.columns < COLUMNS_COMFORTABLE {
+        return Finding::warn(
+            "terminal",
+            what,
+            format!("{COLUMNS_COMFORTABLE} columns or more read better"),
+        );
+    }
+    Finding::ok("terminal", what)
+}
+
+fn utf8(environment: &Environment) -> Finding {
+    // As POSIX wants it: the first of these that is set counts.
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| Some((name, environment.text(name)?)));
+    match set {
+        Some((name, value)) if value.to_ascii_lowercase().replace('-', "").contains("utf8") => {
+            Finding::ok("locale", format!("{name}={value}"))
+        }
+        Some((name, value)) => Finding::warn(
+            "locale",
+            format!("{name}={value} is not UTF-8"),
+            "export LC_ALL=C.UTF-8 if letters look wrong",
+        ),
+        None => Finding::warn("locale", "none is set", "export LC_ALL=C.UTF-8 if letters look wrong"),
+    }
+}
+
+fn bash(environment: &Environment) -> Finding {
+    match on_path(environment, "bash") {
+        Some(path) => Finding::ok("bash", path.display().to_string()),
+        None => Finding::fail(
+            "bash",
+            "not on the PATH",
+            "install it: models run their commands with it",
+        ),
+    }
+}
+
+/// Informative: nothing depends on these yet, and not every kernel has them.
+fn sandbox(environment: &Environment) -> Finding {
+    let landlock = match crate::config::read_text(Path::new(SECURITY_MODULES)) {
+        Ok(modules) if modules.trim().split(',').any(|module| module == "landlock") => "landlock in force",
+        Ok(_) => "no landlock",
+        Err(_) => "whether there is landlock cannot be told here",
+    };
+    let bwrap = match on_path(environment, "bwrap") {
+        Some(path) => format!("bwrap at {}", path.display()),
+        None => "no bwrap".to_owned(),
+    };
+    Finding::ok("sandbox", format!("{landlock}, {bwrap}"))
+}
+
+/// The program of that name, as a shell would find it.
+fn on_path(environment: &Environment, program: &str) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| path.is_file() && access(path.as_path(), Access::EXEC_OK).is_ok();
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(runs);
+    }
+    std::env::split_paths(environment.path("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(runs)
+}
+
+/// Configured MCP servers, and whether the project here is trusted.
+pub(super) fn servers_and_project(app: &App) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for server in &app.config().mcp.servers {
+        let alias = &server.alias;
+        findings.push(match &server.transport {
+            McpTransport::Http { url } => match reqwest::Url::parse(url) {
+                Ok(_) => Finding::ok("mcp", format!("{alias}: {url} (not connected to here)")),
+                Err(error) => Finding::fail("mcp", format!("{alias}: {url}: {error}"), "correct its url"),
+            },
+            McpTransport::Stdio { command } => {
+                let program = command.first().map(String::as_str).unwrap_or_default();
+                match on_path(&app.environment, program) {
+                    Some(path) => Finding::ok("mcp", format!("{alias}: {} (not started here)", path.display())),
+                    None => Finding::fail(
+                        "mcp",
+                        format!("{alias}: there is no program {program}"),
+                        "install it, or write its whole path into `command`",
+                    ),
+                }
+            }
+        });
+        let unset = server
+            .auth_env
+            .as_deref()
+            .filter(|name| app.environment.text(name).is_none());
+        if let Some(variable) = unset {
+            let message = format!("{alias}: {variable} is not set");
+            findings.push(Finding::warn("mcp", message, format!("export {variable}=…")));
+        }
+    }
+    let dir = project_dir(&app.cwd, app.environment.path("HOME"));
+    findings.extend(dir.map(|dir| match app.trust.check(&dir).map(|checked| checked.trust) {
+        Ok(Trust::Trusted) => Finding::ok("project", format!("{} is trusted", dir.display())),
+        Ok(Trust::Nothing) => Finding::ok("project", format!("nothing to read in {}", dir.display())),
+        Ok(Trust::Unknown) => Finding::ok(
+            "project",
+            format!(
+                "{} is not trusted, so nothing of it is read (`aish trust`)",
+                dir.display()
+            ),
+        ),
+        Ok(Trust::Changed) => Finding::warn(
+            "project",
+            format!(
+                "{} has changed since it was trusted, so nothing of it is read",
+                dir.display()
+            ),
+            "look at .aish/config.toml, then: aish trust",
+        ),
+        Err(error) => Finding::fail("project", error.to_string(), "repair it"),
+    }));
+    findings
+}
