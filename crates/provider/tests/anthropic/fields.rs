@@ -29,7 +29,7 @@ fn a_plain_question() {
     assert_eq!(body, expect);
 }
 
-/// SPEC 7.2: the system text, tools, and what may be switched off.
+/// SPEC 7.2: the system text and the tools.
 #[test]
 fn what_stands_beside_the_messages() {
     let messages = [user("hi")];
@@ -80,7 +80,16 @@ fn what_stands_beside_the_messages() {
         ..profile()
     };
     assert_eq!(body(asked, &unasked).get("tool_choice"), None);
+}
 
+/// SPEC 7.5: an endpoint that does not stream, a template without a system role.
+#[test]
+fn what_may_be_switched_off() {
+    let messages = [user("hi")];
+    let asked = Request {
+        system: "Be brief.",
+        ..request(&messages, &[])
+    };
     let whole = body(
         asked,
         &ModelProfile {

@@ -13,6 +13,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// How much more a byte of a block of the provider's own counts than one of text: as a tree of values it takes many more.
+const OWN_BLOCK_WEIGHT: usize = 4;
+
 /// A block.
 #[derive(Debug)]
 pub(super) enum Block {
@@ -117,7 +120,7 @@ impl Block {
                     grown: BTreeMap::new(),
                     input: String::new(),
                 };
-                (block, raw.get().len())
+                (block, raw.get().len() * OWN_BLOCK_WEIGHT)
             }
         }
     }
@@ -143,13 +146,13 @@ impl Block {
             Self::Own { grown, input, .. } => match delta.partial_json.0 {
                 Some(piece) => {
                     input.push_str(&piece);
-                    piece.len()
+                    piece.len() * OWN_BLOCK_WEIGHT
                 }
                 // They are told from others by their type alone, and the text they are of is no block of this kind.
                 None if delta.r#type.0.as_deref() == Some("citations_delta") => 0,
                 None => {
                     add_fields(grown, raw);
-                    raw.get().len()
+                    raw.get().len() * OWN_BLOCK_WEIGHT
                 }
             },
         }

@@ -20,8 +20,8 @@ use serde_json::value::RawValue;
 /// Blocks of one reply that are open at once.
 const OPEN_BLOCKS_MAX: usize = 1_024;
 
-/// Bytes of one reply that are held back until their block stops. As a tree of values they take many times that.
-const HELD_BYTES_MAX: usize = 4 << 20;
+/// Bytes of one reply that are held back until their block stops, weighed as `block` says.
+const HELD_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -91,8 +91,8 @@ struct TokenDetails {
     thinking_tokens: Count,
 }
 
-/// Tokens so far. Each count of a stream is of the whole reply, but not every payload has every count, and some servers write
-/// zero where they do not know: the largest one is right.
+/// Tokens so far. Each count of a stream is of the whole reply, so that a later one replaces an earlier one; but not every
+/// payload has every count, and some servers write zeros where they do not know.
 #[derive(Debug, Default)]
 struct Counts {
     fresh: u64,
@@ -100,6 +100,22 @@ struct Counts {
     cache_write: u64,
     output: u64,
     reasoning: u64,
+}
+
+/// One of the counts, and what a payload tells of it.
+type Told = (fn(&mut Counts) -> &mut u64, Count);
+
+impl Counts {
+    /// Takes counts that belong together, unless all of them are zero: some servers count cached tokens as fresh ones first and
+    /// tell them apart later.
+    fn take<const N: usize>(&mut self, told: [Told; N]) {
+        if told.iter().any(|(_, count)| count.0.unwrap_or(0) > 0) {
+            for (field, count) in told {
+                let field = field(self);
+                *field = count.0.unwrap_or(*field);
+            }
+        }
+    }
 }
 
 /// Reads one reply.
@@ -315,15 +331,13 @@ impl Reader {
         let tokens: Tokens<'_> = object(Some(raw));
         let details: TokenDetails = object(tokens.output_tokens_details);
         let counts = &mut self.counts;
-        for (count, told) in [
-            (&mut counts.fresh, tokens.input_tokens),
-            (&mut counts.cached, tokens.cache_read_input_tokens),
-            (&mut counts.cache_write, tokens.cache_creation_input_tokens),
-            (&mut counts.output, tokens.output_tokens),
-            (&mut counts.reasoning, details.thinking_tokens),
-        ] {
-            *count = (*count).max(told.0.unwrap_or(0));
-        }
+        counts.take([
+            (|counts| &mut counts.fresh, tokens.input_tokens),
+            (|counts| &mut counts.cached, tokens.cache_read_input_tokens),
+            (|counts| &mut counts.cache_write, tokens.cache_creation_input_tokens),
+        ]);
+        counts.take([(|counts| &mut counts.output, tokens.output_tokens)]);
+        counts.take([(|counts| &mut counts.reasoning, details.thinking_tokens)]);
         sink(Piece::Usage(Usage {
             input_tokens: counts
                 .fresh
