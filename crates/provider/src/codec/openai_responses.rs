@@ -1,8 +1,9 @@
 //! OpenAI Responses, as OpenAI, llama.cpp and vLLM speak it.
 //!
 //! This file names the format's fixed points. Requests are written by `encode`, the conversation in them by `input`; replies
-//! are read by `decode`, in the shapes of `payload`, and put in order by `output`. Where the servers differ, requests keep to
-//! what all of them take, and replies are read whichever of them wrote them: see the recorded exchanges in this crate's tests.
+//! are read by `decode` in the shapes of `payload`; `items` finds out what an event is about, and `output` what it says that
+//! was not said before. Where servers differ, requests keep to what all of them take, and replies are read whichever of them
+//! wrote them: see the recorded exchanges in this crate's tests.
 
 use super::{Codec, Decoder, Encoded, KeyHeader, failure};
 use crate::profile::ModelProfile;
@@ -11,6 +12,7 @@ use crate::{ProviderError, Request};
 mod decode;
 mod encode;
 mod input;
+mod items;
 mod output;
 mod payload;
 

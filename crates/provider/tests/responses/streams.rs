@@ -263,11 +263,21 @@ fn fragments_that_nobody_confirms() {
         let payloads = [added(0, &begun(&call(1, "Paris"))), fragment, completed(&[])];
         assert_eq!(decode_whole(&stream_of(&payloads)).stop, stop);
     }
-    // A fragment was lost on the way: what the server holds for whole did not come whole.
-    let fragment = delta("function_call_arguments", 0, "fc_1", "{\"city\":");
-    let paris = call(1, "Paris");
-    let lost = [added(0, &begun(&paris)), fragment, done(0, &paris), completed(&[paris])];
-    assert_eq!(decode_whole(&stream_of(&lost)).stop, ReplyStop::Truncated);
+}
+
+/// SPEC 7.4: the end of a call's arguments was lost on the way, or the server spells the whole in another way; the call is
+/// the one it tells; <https://github.com/anomalyco/opencode/pull/44862>.
+#[test]
+fn fragments_that_differ_from_the_whole() {
+    for (fragment, expect) in [
+        ("{\"city\":", "{\"city\":\"Paris\"}"),
+        ("{ \"city\": \"Paris\" }", "{ \"city\": \"Paris\" }"),
+    ] {
+        let fragment = delta("function_call_arguments", 0, "fc_1", fragment);
+        let paris = call(1, "Paris");
+        let payloads = [added(0, &begun(&paris)), fragment, done(0, &paris), completed(&[paris])];
+        assert_eq!(calls(&decode_whole(&stream_of(&payloads))), [("weather.get", expect)]);
+    }
 }
 
 /// SPEC 7.4: what a model refuses to say is said, and the reply counts as withheld.

@@ -11,7 +11,8 @@
 //! | `incomplete` for another reason, `cancelled`, or not over | was given up |
 //! | `failed` | has an error |
 
-use super::output::{Marks, Output, Voice};
+use super::items::Marks;
+use super::output::{Output, Voice};
 use super::payload::{Event, Incomplete, Part, Response, read, usage};
 use crate::codec::{Decoder, Finish, Piece, Sink, failure};
 use crate::profile::Format;
