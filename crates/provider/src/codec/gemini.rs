@@ -1,25 +1,29 @@
-//! Google Gemini, `generateContent`.
+//! Google Gemini, `generateContent` of the API `v1beta` (<https://ai.google.dev/api/generate-content>).
 //!
-//! This file names the format's fixed points; `encode` writes requests, `decode` reads payloads.
+//! This file names the format's fixed points. Requests are written by `encode`, the conversation in them by `contents`, in
+//! the shapes of `wire`; which generation a model is of, and what follows from that, is in `generation`. Replies are read by
+//! `decode`. The stream has no word for its end: a reason to finish ends the reply, and without one it is cut.
 
-use super::{Codec, Decoder, Encoded, KeyHeader, Sink, failure};
-use crate::profile::{Format, ModelProfile};
-use crate::{ErrorKind, ProviderError, Request, sse};
+use super::{Codec, Decoder, Encoded, KeyHeader, failure};
+use crate::profile::ModelProfile;
+use crate::{ProviderError, Request};
+
+mod contents;
+mod decode;
+mod encode;
+mod generation;
+mod wire;
 
 /// The codec.
 #[derive(Clone, Copy, Debug)]
 pub struct Gemini;
 
-/// What follows the base URL.
+/// What follows the base URL; then the model and the method.
 pub const PATH: &str = "/v1beta/models/";
 
 impl Codec for Gemini {
-    fn encode(&self, _request: Request<'_>, _profile: &ModelProfile) -> Result<Encoded, ProviderError> {
-        Err(ProviderError {
-            kind: ErrorKind::Protocol,
-            message: format!("{} is not written yet", Format::Gemini.name()),
-            retry_after: None,
-        })
+    fn encode(&self, request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
+        encode::encode(request, profile)
     }
 
     fn key_header(&self) -> KeyHeader {
@@ -30,23 +34,10 @@ impl Codec for Gemini {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(Reader)
+        Box::new(decode::Reader::default())
     }
 
     fn decode_error(&self, status: u16, body: &str) -> ProviderError {
         failure::of_status(status, body)
-    }
-}
-
-/// What is remembered between the payloads of one reply.
-struct Reader;
-
-impl Decoder for Reader {
-    fn event(&mut self, _event: &sse::Event<'_>, _sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn body(&mut self, _body: &str, _sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        Ok(())
     }
 }

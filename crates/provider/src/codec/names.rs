@@ -101,8 +101,9 @@ fn spell(naming: WireNaming, name: &str) -> String {
             _ => out.push('_'),
         }
     }
-    if out.is_empty() {
-        out.push('_');
+    // Gemini wants a name that begins with a letter or an underscore.
+    if !out.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        out.insert(0, '_');
     }
     out
 }
@@ -177,6 +178,15 @@ mod tests {
         assert_eq!(names.people(&names.wire(&long)), long);
         let exact = "y".repeat(64);
         assert_eq!(underscore(&[&exact]).wire(&exact), exact.as_str());
+    }
+
+    /// SPEC 6.1: a name begins with a letter or an underscore.
+    #[test]
+    fn beginnings() {
+        let names = underscore(&["7zip.list", "-x", "é"]);
+        assert_eq!(names.wire("7zip.list"), "_7zip__list");
+        assert_eq!(names.people("_7zip__list"), "7zip.list");
+        assert_eq!((&*names.wire("-x"), &*names.wire("é")), ("_-x", "_"));
     }
 
     #[test]
