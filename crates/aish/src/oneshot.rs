@@ -6,31 +6,47 @@
 
 mod front;
 mod input;
+mod structured;
 mod written;
 
 use crate::app::App;
 use crate::cli::{Output, Resume, Start};
 use crate::directory;
 use crate::failure::{DONE, Failure};
+use crate::mentions::{self, Places};
 use crate::models::NO_MODEL;
+use crate::schema::Schema;
 use crate::signals::{end_asked, unless_ended};
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
+use aish_core::message::Part;
 use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_engine::{AnswerRequest, Driver, Engine, Outcome};
 use aish_store::SessionFilter;
 use front::Front;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use written::Written;
 
-/// `aish -p`.
+/// `aish -p`; with a schema, the reply must fit it.
 ///
 /// # Errors
 /// The prompt could not be put to a model at all.
-pub async fn prompt(app: &App, text: &str, start: &Start, output: Output) -> Result<u8, Failure> {
+pub async fn prompt(
+    app: &App,
+    prompt: &str,
+    start: &Start,
+    output: Output,
+    schema: Option<&Path>,
+) -> Result<u8, Failure> {
     let cancel = end_asked();
-    let (text, parts) = input::question(text, &cancel).await?;
+    let schema = schema.map(Schema::read).transpose()?;
+    let (text, mut parts) = input::question(prompt, &cancel).await?;
+    // What came down a pipe was perhaps written by somebody else: it names no files of the user's.
+    if prompt != "-" {
+        parts.extend(mentioned(app, &text)?);
+    }
     if text.trim().is_empty() && parts.is_empty() {
         return Err(Failure::usage("there is nothing to ask: the prompt is empty"));
     }
@@ -39,8 +55,9 @@ pub async fn prompt(app: &App, text: &str, start: &Start, output: Output) -> Res
         let failure = Failure::usage("there is no model to ask: none is configured and none was found");
         return Err(NO_MODEL.iter().fold(failure, |failure, line| failure.hint(*line)));
     }
+    engine.update(|settings| settings.schema = schema.as_ref().map(Schema::value));
     let mut driver = open(&engine, start).await?;
-    let front = Front::new(app, output, cancel);
+    let front = Front::new(app, output, cancel).with_schema(schema);
     driver.watch(&front.notices);
     if driver.session().open_turn().is_some() && driver.pending().is_empty() {
         front.say("the last turn was cut off; finishing it first");
@@ -54,8 +71,22 @@ pub async fn prompt(app: &App, text: &str, start: &Start, output: Output) -> Res
         }
         driven?;
     }
+    let front = front.counting_from_next_turn(&driver);
     driver.start(&text, parts).await?;
     front.finish(&mut driver).await
+}
+
+/// The files a prompt names.
+fn mentioned(app: &App, text: &str) -> Result<Vec<Part>, Failure> {
+    let places = Places {
+        directory: &app.cwd,
+        home: app.environment.path("HOME"),
+    };
+    let mentioned = mentions::gather(text, places).map_err(Failure::usage)?;
+    for remark in &mentioned.remarks {
+        eprint_line(&app.redactor().redact(remark));
+    }
+    Ok(mentioned.parts)
 }
 
 /// `aish resume ID` with answers, or where there is no terminal to open the shell on.
@@ -87,7 +118,7 @@ pub async fn resume(app: &App, resume: &Resume, output: Output) -> Result<u8, Fa
             if output == Output::Json
                 && let Outcome::Done(finished) = front.drive(&mut driver).await?
             {
-                front.print_finished(&driver, &finished);
+                front.print_finished(&driver, &finished, None);
             }
             return Ok(DONE);
         }

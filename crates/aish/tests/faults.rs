@@ -62,7 +62,7 @@ fn retries_what_passes() {
     let waits: Vec<&str> = output
         .stderr
         .lines()
-        .filter(|line| line.contains("asking again in"))
+        .filter(|line| line.contains("trying again in"))
         .collect();
     assert!(
         waits
@@ -162,7 +162,7 @@ fn interrupted_while_it_waits_to_ask_again() {
     let server = strict([Reply::error(429, "slow down").header("retry-after", "100")]);
     let sandbox = Sandbox::with_model(&server);
     let run = sandbox.start(&["-p", "hi"]);
-    run.wait_for_stderr("asking again in 100 s");
+    run.wait_for_stderr("trying again in 100 s");
     run.signal(Signal::INT);
     run.finish().exits(130);
     assert_goes_on(&sandbox, &server);

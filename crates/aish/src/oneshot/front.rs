@@ -6,12 +6,16 @@ use crate::app::App;
 use crate::asking::{Asked, Asker, ask_all};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, model_advice};
+use crate::prices::Prices;
+use crate::schema::Schema;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
+use crate::term::countdown::retry_text;
 use crate::term::tty::Tty;
+use crate::usage::Tally;
 use aish_core::event::Body;
 use aish_core::redact::Redactor;
-use aish_core::turn::StopReason;
+use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending};
 use aish_tools::Cancel;
 use serde_json::{Value, json};
@@ -26,10 +30,23 @@ const WRITE_PAUSE_MS: u64 = 4;
 /// Tells what happens, and asks where it can.
 pub(super) struct Front<'a> {
     app: &'a App,
-    output: Output,
-    redactor: Redactor,
+    pub(super) output: Output,
+    pub(super) redactor: Redactor,
     pub(super) notices: Notices,
     cancel: Cancel,
+    prices: Prices,
+    /// What the reply must fit, if anything.
+    schema: Option<Schema>,
+    /// The first turn of this run, whose usage is told with that of all that follow; `None`: only the last one's.
+    first_turn: Option<u64>,
+}
+
+/// How far a turn came.
+pub(super) enum Ended {
+    /// To its end.
+    Done(Finished),
+    /// It waits for an answer, and the person was told; the exit code.
+    Waiting(u8),
 }
 
 impl<'a> Front<'a> {
@@ -46,7 +63,21 @@ impl<'a> Front<'a> {
             redactor: app.redactor(),
             notices,
             cancel,
+            prices: app.prices(),
+            schema: None,
+            first_turn: None,
         }
+    }
+
+    /// The same, for a reply that must fit.
+    pub(super) fn with_schema(self, schema: Option<Schema>) -> Self {
+        Self { schema, ..self }
+    }
+
+    /// The same, for a run that begins with the turn to come.
+    pub(super) fn counting_from_next_turn(self, driver: &Driver) -> Self {
+        let first_turn = Some(driver.session().next_turn());
+        Self { first_turn, ..self }
     }
 
     /// Tells the person one line.
@@ -61,20 +92,32 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Drives to the end, asking where it can.
+    /// Drives to the end, asking where it can; tells how it ended, and with which exit code.
     pub(super) async fn finish(&self, driver: &mut Driver) -> Result<u8, Failure> {
+        if let Some(schema) = &self.schema {
+            return self.finish_structured(driver, schema).await;
+        }
+        match self.turn(driver).await? {
+            Ended::Done(finished) => {
+                self.print_finished(driver, &finished, None);
+                let code = self.tell_end(driver, &finished);
+                driver.settle().await;
+                Ok(code)
+            }
+            Ended::Waiting(code) => Ok(code),
+        }
+    }
+
+    /// Drives one turn to its end, asking where it can.
+    pub(super) async fn turn(&self, driver: &mut Driver) -> Result<Ended, Failure> {
         loop {
             let pending = match self.drive(driver).await? {
-                Outcome::Done(finished) => {
-                    let code = self.report(driver, &finished);
-                    driver.settle().await;
-                    return Ok(code);
-                }
+                Outcome::Done(finished) => return Ok(Ended::Done(finished)),
                 Outcome::Asking(pending) => pending,
-                Outcome::AwaitingClient(pending) => return Ok(self.leave_waiting(driver, &pending)),
+                Outcome::AwaitingClient(pending) => return Ok(Ended::Waiting(self.leave_waiting(driver, &pending))),
             };
             let Some(tty) = Tty::open() else {
-                return Ok(self.leave_waiting(driver, &pending));
+                return Ok(Ended::Waiting(self.leave_waiting(driver, &pending)));
             };
             let mut asker = AtTerminal {
                 front: self,
@@ -118,10 +161,12 @@ impl<'a> Front<'a> {
     }
 
     fn write(&self, written: &mut Written) {
+        // What must fit a schema is held against it before anybody sees it.
+        let streams = self.output == Output::Text && self.schema.is_none();
         for notice in self.notices.drain() {
             match notice {
-                Notice::Text(text) if self.output == Output::Text => written.text(&text),
-                Notice::ReplyEnded if self.output == Output::Text => written.end_line(),
+                Notice::Text(text) if streams => written.text(&text),
+                Notice::ReplyEnded if streams => written.end_line(),
                 Notice::Recorded(event) if self.output == Output::Jsonl => {
                     written.json(&event.to_json().to_string());
                 }
@@ -131,8 +176,7 @@ impl<'a> Front<'a> {
                     wait_ms,
                     problem,
                 } => {
-                    let seconds = wait_ms.div_ceil(1000);
-                    self.say(&format!("{problem}; asking again in {seconds} s (attempt {attempt})"));
+                    self.say(&retry_text(&problem, attempt, Duration::from_millis(wait_ms)));
                 }
                 Notice::CallEnded { readable, summary, .. } => self.say(&format!("{readable}: {summary}")),
                 Notice::Text(_)
@@ -150,8 +194,8 @@ impl<'a> Front<'a> {
         written.flush();
     }
 
-    fn report(&self, driver: &Driver, finished: &Finished) -> u8 {
-        self.print_finished(driver, finished);
+    /// Tells the person how a turn ended, unless it ended well; the exit code.
+    pub(super) fn tell_end(&self, driver: &Driver, finished: &Finished) -> u8 {
         match finished.reason {
             StopReason::End | StopReason::Limit | StopReason::Declined => DONE,
             StopReason::Truncated => {
@@ -170,22 +214,46 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// The one object of `--output json`; nothing for other outputs.
-    pub(super) fn print_finished(&self, driver: &Driver, finished: &Finished) {
+    /// The one object of `--output json`; nothing for other outputs. `structured` is what a reply that must fit a schema says,
+    /// null if it does not fit.
+    pub(super) fn print_finished(&self, driver: &Driver, finished: &Finished, structured: Option<&Value>) {
         if self.output == Output::Json {
-            let usage = json!({
-                "input_tokens": finished.usage.input_tokens,
-                "output_tokens": finished.usage.output_tokens,
-                "cached_tokens": finished.usage.cached_tokens,
-            });
-            self.print_json(driver, &finished.reply, finished.reason.word(), &[], &usage);
+            let mut object = object(
+                driver,
+                &finished.reply,
+                finished.reason.word(),
+                &[],
+                &self.usage(driver),
+            );
+            if let (Some(fields), Some(structured)) = (object.as_object_mut(), structured) {
+                fields.insert("structured".to_owned(), structured.clone());
+            }
+            self.print_json(&object);
         }
+    }
+
+    /// What this run used; with what it cost only where all of it has a known price.
+    fn usage(&self, driver: &Driver) -> Value {
+        let session = driver.session();
+        let last_turn = session.turn().map_or(0, Turn::number);
+        let first_turn = self.first_turn.unwrap_or(last_turn);
+        let events = session.events().iter().filter(|event| event.turn >= first_turn);
+        let total = Tally::of(events, &self.prices).total();
+        let mut usage = json!({
+            "input_tokens": total.usage.input_tokens,
+            "output_tokens": total.usage.output_tokens,
+            "cached_tokens": total.usage.cached_tokens,
+        });
+        if let (Some(fields), Some(usd)) = (usage.as_object_mut(), total.cost.exact_usd()) {
+            fields.insert("cost_usd".to_owned(), json!(usd));
+        }
+        usage
     }
 
     /// The turn stays in the ledger; whoever comes next answers and drives on.
     fn leave_waiting(&self, driver: &Driver, pending: &[Pending]) -> u8 {
         if self.output == Output::Json {
-            self.print_json(driver, "", "pending", pending, &Value::Null);
+            self.print_json(&object(driver, "", "pending", pending, &Value::Null));
         }
         let id = driver.session().id();
         for call in pending {
@@ -206,30 +274,34 @@ impl<'a> Front<'a> {
         APPROVAL_NEEDED
     }
 
-    fn print_json(&self, driver: &Driver, reply: &str, stop_reason: &str, pending: &[Pending], usage: &Value) {
-        let pending: Vec<Value> = pending
-            .iter()
-            .map(|call| {
-                let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
-                json!({
-                    "call_id": call.call_id.as_str(),
-                    "tool": call.tool,
-                    "arguments": arguments,
-                    "digest": call.digest.as_str(),
-                })
-            })
-            .collect();
-        let object = json!({
-            "session_id": driver.session().id().as_str(),
-            "reply": reply,
-            "stop_reason": stop_reason,
-            "pending": pending,
-            "usage": usage,
-        });
+    fn print_json(&self, object: &Value) {
         let mut written = Written::new(&self.redactor);
         written.json(&object.to_string());
         written.flush();
     }
+}
+
+/// The object of `--output json` (SPEC 10.3).
+fn object(driver: &Driver, reply: &str, stop_reason: &str, pending: &[Pending], usage: &Value) -> Value {
+    let pending: Vec<Value> = pending
+        .iter()
+        .map(|call| {
+            let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
+            json!({
+                "call_id": call.call_id.as_str(),
+                "tool": call.tool,
+                "arguments": arguments,
+                "digest": call.digest.as_str(),
+            })
+        })
+        .collect();
+    json!({
+        "session_id": driver.session().id().as_str(),
+        "reply": reply,
+        "stop_reason": stop_reason,
+        "pending": pending,
+        "usage": usage,
+    })
 }
 
 /// The controlling terminal, to ask at.

@@ -50,7 +50,18 @@ impl Repl {
             },
             Meta::Resume(id) => self.resume(id).await?,
             Meta::Sessions => self.list_sessions().await,
-            Meta::Show(call) => self.show(call.as_deref()).await,
+            Meta::Show(call) => {
+                let text = show::result_text(self.driver.session(), call.as_deref(), &self.engine.redactor);
+                self.show(text).await;
+            }
+            Meta::Thinking => {
+                let text = show::thinking_text(self.driver.session(), &self.engine.redactor);
+                self.show(text).await;
+            }
+            Meta::Usage => {
+                let text = self.usage_report();
+                self.front.print(&text).await;
+            }
             Meta::Quit => return Ok(Next::Quit),
         }
         Ok(Next::Prompt)
@@ -168,8 +179,9 @@ impl Repl {
         Ok(())
     }
 
-    async fn show(&mut self, call: Option<&str>) {
-        match show::result_text(self.driver.session(), call, &self.engine.redactor) {
+    /// Shows a long text, by pages where there is a screen.
+    async fn show(&mut self, text: Result<String, String>) {
+        match text {
             Ok(text) => {
                 let look = self.front.renderer.look();
                 if look.form == Form::Framed && text.lines().count() > look.rows && show::page(&text).await {

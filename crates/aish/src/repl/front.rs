@@ -4,17 +4,19 @@
 //! never drives blindly: batches are rendered when the one before is written.
 
 use crate::paths::Environment;
+use crate::term::countdown::StatusLine;
 use crate::term::guard::{Guard, Leaving};
 use crate::term::render::Renderer;
 use crate::term::screen::{Screen, Written};
 use crate::term::{Look, Output, Stream};
+use crate::usage::Gauge;
 use aish_core::redact::Redactor;
 use aish_engine::Notices;
 use aish_tools::Cancel;
 use futures_util::FutureExt as _;
 use std::future::Future;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -26,6 +28,7 @@ pub struct Front {
     pub notices: Notices,
     /// How the terminal was found.
     pub guard: Guard,
+    gauge: Gauge,
     screen: Screen,
     interrupts: Signal,
     leaving: Leaving,
@@ -33,17 +36,22 @@ pub struct Front {
 }
 
 impl Front {
-    /// Takes the terminal. `environment` says how it wants things to look.
+    /// Takes the terminal. `environment` says how it wants things to look, `gauge` when the context is nearly full.
     ///
     /// # Errors
     /// Signals or threads are not to be had.
-    pub fn take(environment: &Environment, redactor: Redactor) -> io::Result<Self> {
+    pub fn take(environment: &Environment, redactor: Redactor, gauge: Gauge) -> io::Result<Self> {
         let guard = Guard::install()?;
         let leaving = guard.leaving();
         let look = Look::detect(environment, rustix::stdio::stdout());
+        let mut renderer = Renderer::new(look, redactor);
+        if rustix::termios::isatty(rustix::stdio::stderr()) {
+            renderer.set_status_line(StatusLine::Rewritten);
+        }
         Ok(Self {
-            renderer: Renderer::new(look, redactor),
+            renderer,
             notices: Notices::new(),
+            gauge,
             screen: Screen::start()?,
             interrupts: signal(SignalKind::interrupt())?,
             leaving,
@@ -112,6 +120,7 @@ impl Front {
         let mut leaving = self.leaving.clone();
         let mut written: Option<Written> = None;
         let output = loop {
+            let until_tick = self.until_tick();
             tokio::select! {
                 biased;
                 _ = self.interrupts.recv() => { canceller.send_replace(true); }
@@ -128,12 +137,23 @@ impl Front {
                         written = Some(self.screen.begin(out));
                     }
                 }
+                () = due(until_tick), if written.is_none() => {
+                    let mut out = Output::new();
+                    self.renderer.tick(self.began.elapsed(), &mut out);
+                    written = Some(self.screen.begin(out));
+                }
                 output = &mut running => break output,
             }
         };
         done_now(written).await;
         self.catch_up().await;
         output
+    }
+
+    /// How long until something on the screen counts down by one.
+    fn until_tick(&self) -> Option<Duration> {
+        let due = self.renderer.tick_due()?;
+        Some(due.saturating_sub(self.began.elapsed()))
     }
 
     /// The terminal's size may have changed.
@@ -150,8 +170,19 @@ impl Front {
         let mut out = Output::new();
         for notice in self.notices.drain() {
             self.renderer.notice(&notice, now, &mut out);
+            if let Some(warning) = self.gauge.notice(&notice) {
+                self.renderer.status(&warning, &mut out);
+            }
         }
         out
+    }
+}
+
+/// Resolves after that pause; never, without one.
+async fn due(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
     }
 }
 

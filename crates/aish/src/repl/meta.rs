@@ -23,6 +23,10 @@ pub enum Meta {
     Sessions,
     /// Show the whole result of a call: that one, or the last.
     Show(Option<String>),
+    /// Show the last thinking in full.
+    Thinking,
+    /// Say what was used: tokens, money, context.
+    Usage,
     /// Leave.
     Quit,
 }
@@ -145,6 +149,20 @@ pub const COMMANDS: &[Command] = &[
         read: |argument| Some(Meta::Show(argument.map(str::to_owned))),
     },
     Command {
+        name: "thinking",
+        arguments: "",
+        argument: Argument::None,
+        help: "what the model thought last, in full",
+        read: |argument| argument.is_none().then_some(Meta::Thinking),
+    },
+    Command {
+        name: "usage",
+        arguments: "",
+        argument: Argument::None,
+        help: "tokens, cost, and how full the context is",
+        read: |argument| argument.is_none().then_some(Meta::Usage),
+    },
+    Command {
         name: "quit",
         arguments: "",
         argument: Argument::None,
@@ -156,6 +174,7 @@ pub const COMMANDS: &[Command] = &[
 /// What is not a meta command, for `:help`.
 const OTHER_INPUT: &[(&str, &str)] = &[
     ("text", "asks the model; ?text does so whatever it looks like"),
+    ("@path", "in a text: the file or image goes along"),
     ("!command", "runs in the shell; your next question has its output"),
     ("!cd DIR", "changes the directory commands and tools run in"),
     (
@@ -284,8 +303,11 @@ mod tests {
         :resume [ID]             go on with a session: that one, or the last used
         :sessions                the sessions used last
         :show [CALL]             the whole result of a call: that one, or the last
+        :thinking                what the model thought last, in full
+        :usage                   tokens, cost, and how full the context is
         :quit                    leave; Ctrl-D on an empty line does the same
         text                     asks the model; ?text does so whatever it looks like
+        @path                    in a text: the file or image goes along
         !command                 runs in the shell; your next question has its output
         !cd DIR                  changes the directory commands and tools run in
         Alt-Enter, \ at the end  go on with the same message on another line

@@ -18,7 +18,9 @@ mod show;
 mod turns;
 
 use crate::paths::Environment;
+use crate::prices::Prices;
 use crate::term::{Form, Stream};
+use crate::usage::Gauge;
 use aish_core::turn::StopReason;
 use aish_engine::{Driver, Engine};
 use complete::Words;
@@ -89,6 +91,8 @@ pub struct ReplOptions {
     pub models: ListModels,
     /// For the answer `s`.
     pub save_rule: SaveRule,
+    /// What replies cost.
+    pub prices: Prices,
 }
 
 /// The prompt.
@@ -138,7 +142,8 @@ impl Repl {
     }
 
     fn open(engine: Arc<Engine>, mut driver: Driver, options: ReplOptions) -> Result<Self, ReplError> {
-        let front = Front::take(&options.environment, engine.redactor.clone()).map_err(ReplError::Open)?;
+        let gauge = Gauge::new(Arc::clone(&engine.models));
+        let front = Front::take(&options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
         driver.watch(&front.notices);
         let stdin_is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let kind = match (stdin_is_terminal, front.renderer.look().form) {
@@ -236,7 +241,7 @@ impl Repl {
             Route::Meta(Err(mistake)) => self.front.say(&mistake.to_string()).await,
             Route::Shell(command) => self.run_shell(&command).await?,
             Route::Model(text) => {
-                let end = self.say_to_model(&text).await?;
+                let end = self.ask_model(&text).await?;
                 self.last = Some(end);
                 self.note_calls();
                 return Ok(self.next_after(end));

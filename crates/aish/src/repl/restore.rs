@@ -1,9 +1,11 @@
 //! A restored session on the screen: the conversation so far, from the ledger's own words (SPEC 2.8).
 
+use crate::mentions::{decoded_bytes, image_names};
 use crate::term::Output;
 use crate::term::render::Renderer;
 use aish_core::event::{Body, Event, readable_call};
 use aish_core::id::CallId;
+use aish_core::message::Part;
 use aish_core::projection;
 use aish_core::session::Session;
 use aish_engine::Notice;
@@ -48,7 +50,10 @@ pub fn conversation(session: &Session, renderer: &mut Renderer, out: &mut Output
 
 fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Renderer, out: &mut Output) {
     match &event.body {
-        Body::User(_) => renderer.said(SAID_MARK, &event.content, out),
+        Body::User(data) => {
+            let images = images(&event.content, &data.parts);
+            renderer.said(SAID_MARK, &format!("{}{images}", event.content), out);
+        }
         Body::Assistant(_) => {
             renderer.notice(&Notice::Text(event.content.clone()), Duration::ZERO, out);
             renderer.notice(&Notice::ReplyEnded, Duration::ZERO, out);
@@ -91,6 +96,19 @@ fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Render
         | Body::Note(_)
         | Body::Unknown { .. } => {}
     }
+}
+
+/// A line for each image that went along with a question: `[image a.png, 12 KB]`.
+fn images(text: &str, parts: &[Part]) -> String {
+    let mut names = image_names(text, parts).into_iter();
+    let lines = parts.iter().filter_map(|part| {
+        let Part::Image { media_type, data } = part else {
+            return None;
+        };
+        let name = names.next().unwrap_or(media_type.as_str());
+        Some(format!("\n[image {name}, {} KB]", decoded_bytes(data).div_ceil(1_000)))
+    });
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -178,6 +196,24 @@ mod tests {
             cc a.c
         --- exit 0
         "#);
+    }
+
+    /// SPEC 2.8: images that went along are named, with their size; their bytes are not for a screen.
+    #[test]
+    fn images_are_named() {
+        let image = |bytes: usize| Part::Image {
+            media_type: "image/png".into(),
+            data: "AAAA".repeat(bytes / 3),
+        };
+        let named = Draft::user_with(1, "compare @a.png, @b.png", vec![image(12_000), image(300)]);
+        let unnamed = Draft::user_with(2, "look at @a.png and @gone", vec![image(3_000)]);
+        insta::assert_snapshot!(shown(&session(vec![named, unnamed])), @"
+        ❯ compare @a.png, @b.png
+          [image a.png, 12 KB]
+          [image b.png, 1 KB]
+        ❯ look at @a.png and @gone
+          [image image/png, 3 KB]
+        ");
     }
 
     /// SPEC 2.8: a long session shows its end and says so; SPEC 2.9: what was cleared is not shown.

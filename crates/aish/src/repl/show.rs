@@ -1,8 +1,9 @@
-//! `:show`: the whole of a result that was cut on the screen (SPEC 8.5).
+//! `:show` and `:thinking`: the whole of what was cut on the screen (SPEC 8.5).
 
 use crate::term::clean::Clean;
 use crate::term::render::body_of;
-use aish_core::event::ToolResult;
+use aish_core::event::{Body, ToolResult};
+use aish_core::message::Part;
 use aish_core::redact::Redactor;
 use aish_core::session::Session;
 use std::process::Stdio;
@@ -24,16 +25,41 @@ pub fn result_text(session: &Session, call: Option<&str>, redactor: &Redactor) -
         None => results.next(),
     };
     match (result, call) {
-        (Some(result), _) => {
-            let mut text = Clean::for_terminal(redactor.clone()).whole(&body_of(&result.output, ""));
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            Ok(text)
-        }
+        (Some(result), _) => Ok(shown(&body_of(&result.output, ""), redactor)),
         (None, Some(call)) => Err(format!("no result of a call {call} in this session")),
         (None, None) => Err("no call has a result yet".to_owned()),
     }
+}
+
+/// What the model thought last, safe for a terminal and without secrets.
+///
+/// # Errors
+/// It never did, in a sentence.
+pub fn thinking_text(session: &Session, redactor: &Redactor) -> Result<String, String> {
+    let thoughts = session.events().iter().rev().find_map(|event| {
+        let Body::Assistant(reply) = &event.body else {
+            return None;
+        };
+        let texts = reply.parts.iter().filter_map(|part| {
+            if let Part::Thinking { text, .. } = part {
+                Some(text.trim()).filter(|text| !text.is_empty())
+            } else {
+                None
+            }
+        });
+        let texts: Vec<&str> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    });
+    let thoughts = thoughts.ok_or("no reply of this session has thinking in it")?;
+    Ok(shown(&thoughts, redactor))
+}
+
+fn shown(text: &str, redactor: &Redactor) -> String {
+    let mut text = Clean::for_terminal(redactor.clone()).whole(text);
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 /// Shows a text in the pager; false if there is none.
@@ -60,8 +86,8 @@ pub async fn page(text: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use aish_core::event::{Draft, ResultEnd};
-    use aish_core::id::{CallId, SessionId};
+    use aish_core::event::{Assistant, Draft, ReplyStop, ResultEnd};
+    use aish_core::id::{CallId, ReplyId, SessionId};
 
     /// SPEC 8.5: the whole result is to be seen; SPEC 8.8: escaped; SPEC 10.5: without secrets.
     #[test]
@@ -88,5 +114,42 @@ mod tests {
         assert_eq!(text(Some("call_1_1")).unwrap(), "one\ntwo\n");
         assert_eq!(text(None).unwrap(), "\\x1b[2Jx [redacted:DESK_KEY]\n");
         assert!(text(Some("call_9_9")).unwrap_err().contains("call_9_9"));
+    }
+
+    /// The last thinking is shown whole, escaped and without secrets; a reply without any is passed over.
+    #[test]
+    fn thinking_in_full() {
+        let id = SessionId::from_parts(0, 7);
+        let reply = |n, parts| {
+            let data = Assistant {
+                reply_id: ReplyId::nth(1, n),
+                parts,
+                model: None,
+                attempt: 1,
+                stop: ReplyStop::End,
+                context_seq: 0,
+                fallback: None,
+            };
+            Draft::new(1, "said", Body::Assistant(data))
+        };
+        let session = |drafts: Vec<Draft>| {
+            let events = (1..).zip(drafts).map(|(seq, draft)| draft.place(&id, seq, 0)).collect();
+            Session::load(id.clone(), events)
+        };
+        let redactor = Redactor::new([("DESK_KEY".to_owned(), "hunter2hunter2".to_owned())]);
+        let thought = |text: &str| Part::thinking(text);
+        let drafts = vec![
+            reply(1, vec![thought("first")]),
+            reply(
+                2,
+                vec![thought("\n\x1b[2Jone"), thought(""), thought("hunter2hunter2\n")],
+            ),
+            reply(3, vec![Part::text("no thinking")]),
+        ];
+        assert_eq!(
+            thinking_text(&session(drafts), &redactor).unwrap(),
+            "\\x1b[2Jone\n\n[redacted:DESK_KEY]\n"
+        );
+        assert!(thinking_text(&session(Vec::new()), &redactor).is_err());
     }
 }

@@ -1,14 +1,17 @@
 //! Turns at the prompt: drive, ask where a person must say yes, drive on (SPEC 3, 5).
 
 use super::front::Front;
-use super::{Repl, ReplError, SaveRule};
+use super::{Kind, Repl, ReplError, SaveRule};
 use crate::asking::{self, Asker};
 use crate::directory::{self, Gone};
+use crate::mentions::{self, Places};
 use crate::paths::Environment;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
 use crate::term::tty::{Line, Person as _, Tty};
-use aish_core::turn::StopReason;
+use crate::usage::{self, Tally};
+use aish_core::message::Part;
+use aish_core::turn::{StopReason, Turn};
 use aish_engine::{EngineError, Finished, Outcome, Pending};
 use std::io;
 use std::path::PathBuf;
@@ -39,9 +42,30 @@ enum Asked {
 }
 
 impl Repl {
-    /// A message of the person's, through to its end.
-    pub(super) async fn say_to_model(&mut self, text: &str) -> Result<TurnEnd, ReplError> {
-        match self.driver.start(text, Vec::new()).await {
+    /// A line the person typed for the model: the files it names go along.
+    pub(super) async fn ask_model(&mut self, text: &str) -> Result<TurnEnd, ReplError> {
+        let settings = self.engine.settings();
+        let places = Places {
+            directory: &settings.context.directory,
+            home: self.options.environment.path("HOME"),
+        };
+        match mentions::gather(text, places) {
+            Ok(mentioned) => {
+                for remark in &mentioned.remarks {
+                    self.front.say(remark).await;
+                }
+                self.say_to_model(text, mentioned.parts).await
+            }
+            Err(problem) => {
+                self.front.say(&format!("not asked: {problem}")).await;
+                Ok(TurnEnd::Failed)
+            }
+        }
+    }
+
+    /// A message, through to its end.
+    async fn say_to_model(&mut self, text: &str, parts: Vec<Part>) -> Result<TurnEnd, ReplError> {
+        match self.driver.start(text, parts).await {
             Ok(()) => self.drive_on().await,
             Err(error) => self.failed(&error).await,
         }
@@ -62,7 +86,7 @@ impl Repl {
         }
         let end = end?;
         if end == TurnEnd::Over(StopReason::Limit) && self.wants_to_go_on().await {
-            return Box::pin(self.say_to_model(GO_ON)).await;
+            return Box::pin(self.say_to_model(GO_ON, Vec::new())).await;
         }
         Ok(end)
     }
@@ -106,7 +130,32 @@ impl Repl {
         };
         self.front.draw(|renderer, out| renderer.turn_over(out)).await;
         self.report(&mut finished).await;
+        self.show_usage().await;
         Ok(TurnEnd::Over(finished.reason))
+    }
+
+    /// One line on what the turn used, for a person who watches.
+    async fn show_usage(&mut self) {
+        match self.kind {
+            Kind::Piped => {}
+            Kind::Edited | Kind::Dumb => {
+                if let Some(line) = self.last_turn().line(self.driver.context_fill()) {
+                    self.front.say(&line).await;
+                }
+            }
+        }
+    }
+
+    /// What `:usage` shows.
+    pub(super) fn usage_report(&self) -> String {
+        let session = Tally::of(self.driver.session().events(), &self.options.prices);
+        usage::report(&self.last_turn(), &session, self.driver.context_fill())
+    }
+
+    fn last_turn(&self) -> Tally {
+        let session = self.driver.session();
+        let turn = session.turn().map_or(0, Turn::number);
+        Tally::of_turn(session.events(), turn, &self.options.prices)
     }
 
     /// Asks about each call, until all have their answers or the turn was cancelled instead.

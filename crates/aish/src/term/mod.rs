@@ -10,6 +10,7 @@
 
 pub mod approval;
 pub mod clean;
+pub mod countdown;
 mod frame;
 pub mod guard;
 mod look;
@@ -17,6 +18,7 @@ mod output;
 pub mod render;
 mod rows;
 pub mod screen;
+mod thinking;
 pub mod tty;
 
 pub use look::{Colour, Form, Look};

@@ -2,15 +2,18 @@
 //!
 //! A [`Renderer`] remembers in what it last wrote (a reply, thinking, the frame of a call) and on which column, so that
 //! whatever comes next begins on a line of its own. It never moves the cursor: what was written stays as it is, and the
-//! terminal's scrollback is the record.
+//! terminal's scrollback is the record. The one exception is the line that counts down before a request is made again
+//! ([`super::countdown`]).
 //!
 //! Time comes in as data: `now` is any clock that only grows.
 
 use super::clean::Clean;
+use super::countdown::{Countdown, StatusLine, retry_text};
 pub use super::frame::body_of;
 use super::frame::{self, Foot};
 use super::look::{BOLD, DIM, Form, Look};
 use super::rows::Rows;
+use super::thinking::Thinking;
 use super::{Output, Stream};
 use aish_core::event::{Command, ResultEnd};
 use aish_core::id::CallId;
@@ -22,13 +25,12 @@ use std::time::Duration;
 
 /// The first words of every status line (SPEC 10.4).
 pub const STATUS_START: &str = "[aish] ";
-/// Before the first line of thinking.
-const THINKING_START: &str = "thinking: ";
 
 /// Turns what happens into text.
 pub struct Renderer {
     look: Look,
     redactor: Redactor,
+    status_line: StatusLine,
     region: Region,
     clean: Clean,
     /// Calls that run, and since when.
@@ -40,14 +42,17 @@ pub struct Renderer {
 enum Region {
     /// Nothing that is still open.
     Between,
-    /// A reply or thinking.
+    /// A reply.
     Prose(Prose),
+    /// Thinking.
+    Thinking(Thinking),
+    /// The wait before a request is made again.
+    Countdown(Countdown),
     /// The frame of a call or of the user's own command.
     Frame(Frame),
 }
 
 struct Prose {
-    stream: Stream,
     /// False until something visible was said: models begin with empty lines.
     begun: bool,
     at_line_start: bool,
@@ -67,6 +72,7 @@ impl Renderer {
             look,
             clean: Clean::for_terminal(redactor.clone()),
             redactor,
+            status_line: StatusLine::Once,
             region: Region::Between,
             running: BTreeMap::new(),
             model: None,
@@ -83,6 +89,11 @@ impl Renderer {
         self.look = look;
     }
 
+    /// Status lines go to a terminal, or not.
+    pub fn set_status_line(&mut self, status_line: StatusLine) {
+        self.status_line = status_line;
+    }
+
     /// The model the person believes to be talking to: another one that is asked is named (SPEC 7.6).
     pub fn expect_model(&mut self, name: &str) {
         self.model = Some(name.to_owned());
@@ -92,8 +103,8 @@ impl Renderer {
     pub fn notice(&mut self, notice: &Notice, now: Duration, out: &mut Output) {
         match notice {
             Notice::Asking { model } => self.asking(model, out),
-            Notice::Text(text) => self.prose(Stream::Reply, text, out),
-            Notice::Thinking(text) => self.prose(Stream::Frame, text, out),
+            Notice::Text(text) => self.prose(text, out),
+            Notice::Thinking(text) => self.thinking(text, out),
             Notice::CallBegun { name } => self.call_begun(name, out),
             Notice::ReplyEnded => self.finish(out),
             Notice::CallStarted { call, readable } => {
@@ -123,10 +134,7 @@ impl Renderer {
                 attempt,
                 wait_ms,
                 problem,
-            } => {
-                let wait = frame::duration(Duration::from_millis(*wait_ms));
-                self.status(&format!("{problem}; attempt {attempt} in {wait}"), out);
-            }
+            } => self.retrying(problem, *attempt, Duration::from_millis(*wait_ms), now, out),
             // Shown nowhere; the ledger has both.
             Notice::Usage(_) | Notice::Recorded(_) => {}
             Notice::Status(text) => self.status(text, out),
@@ -141,6 +149,21 @@ impl Renderer {
             let line = format!("{STATUS_START}{}", sanitize::single_line(line));
             out.push(Stream::Status, &self.look.paint(DIM, &line));
             out.push(Stream::Status, "\n");
+        }
+    }
+
+    /// When [`Self::tick`] has something to write; `None` while nothing counts down.
+    pub fn tick_due(&self) -> Option<Duration> {
+        match &self.region {
+            Region::Countdown(countdown) => countdown.due(),
+            Region::Between | Region::Prose(_) | Region::Thinking(_) | Region::Frame(_) => None,
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Duration, out: &mut Output) {
+        if let Region::Countdown(countdown) = &mut self.region {
+            countdown.tick(now, self.look, out);
         }
     }
 
@@ -186,7 +209,11 @@ impl Renderer {
     /// Ends whatever is being written; the next line is nobody's.
     pub fn finish(&mut self, out: &mut Output) {
         self.release(out);
-        self.break_line(out);
+        if let Region::Thinking(thinking) = &mut self.region {
+            thinking.end(self.look, out);
+        } else {
+            self.break_line(out);
+        }
         self.region = Region::Between;
     }
 
@@ -213,11 +240,44 @@ impl Renderer {
         }
     }
 
-    fn prose(&mut self, stream: Stream, piece: &str, out: &mut Output) {
-        if !matches!(&self.region, Region::Prose(prose) if prose.stream == stream) {
+    fn retrying(&mut self, problem: &str, attempt: u32, wait: Duration, now: Duration, out: &mut Output) {
+        if self.status_line == StatusLine::Once || self.look.form == Form::Plain {
+            return self.status(&retry_text(problem, attempt, wait), out);
+        }
+        self.finish(out);
+        let shown = self.redactor.redact(problem);
+        let mut countdown = Countdown::new(&sanitize::single_line(&shown), attempt, now, wait);
+        if !countdown.fits(self.look) {
+            self.status(problem, out);
+            countdown = countdown.shortened();
+        }
+        countdown.begin(self.look, out);
+        self.region = Region::Countdown(countdown);
+    }
+
+    fn thinking(&mut self, piece: &str, out: &mut Output) {
+        if !matches!(self.region, Region::Thinking(_)) {
             self.finish(out);
+            self.region = Region::Thinking(Thinking::new(self.look));
+        }
+        let text = self.clean.push(piece);
+        self.thinking_text(&text, out);
+    }
+
+    fn thinking_text(&mut self, text: &str, out: &mut Output) {
+        if let Region::Thinking(thinking) = &mut self.region {
+            thinking.push(text, self.look, out);
+        }
+    }
+
+    fn prose(&mut self, piece: &str, out: &mut Output) {
+        if !matches!(self.region, Region::Prose(_)) {
+            let answers = matches!(&self.region, Region::Thinking(thinking) if thinking.has_begun());
+            self.finish(out);
+            if answers && self.look.form == Form::Framed {
+                out.push(Stream::Frame, "\n");
+            }
             self.region = Region::Prose(Prose {
-                stream,
                 begun: false,
                 at_line_start: true,
             });
@@ -235,20 +295,11 @@ impl Renderer {
         } else {
             text.trim_start_matches('\n')
         };
-        if visible.is_empty() {
-            return;
+        if !visible.is_empty() {
+            out.push(Stream::Reply, visible);
+            prose.begun = true;
+            prose.at_line_start = visible.ends_with('\n');
         }
-        match prose.stream {
-            Stream::Reply | Stream::Status => out.push(prose.stream, visible),
-            Stream::Frame => {
-                if !prose.begun {
-                    out.push(Stream::Frame, &self.look.paint(DIM, THINKING_START));
-                }
-                out.push(Stream::Frame, &self.look.paint(DIM, visible));
-            }
-        }
-        prose.begun = true;
-        prose.at_line_start = visible.ends_with('\n');
     }
 
     fn open_frame(&mut self, call: Option<CallId>, readable: &str, out: &mut Output) {
@@ -270,7 +321,7 @@ impl Renderer {
     fn printed(&mut self, call: &CallId, piece: &str, out: &mut Output) {
         let current = match &self.region {
             Region::Frame(frame) => frame.call.as_ref() == Some(call),
-            Region::Between | Region::Prose(_) => false,
+            Region::Between | Region::Prose(_) | Region::Thinking(_) | Region::Countdown(_) => false,
         };
         if !current {
             self.open_frame(Some(call.clone()), call.as_str(), out);
@@ -339,8 +390,9 @@ impl Renderer {
     fn release(&mut self, out: &mut Output) {
         let held = self.clean.finish();
         match &self.region {
-            Region::Between => {}
+            Region::Between | Region::Countdown(_) => {}
             Region::Prose(_) => self.prose_text(&held, out),
+            Region::Thinking(_) => self.thinking_text(&held, out),
             Region::Frame(_) => self.frame_rows(&held, out),
         }
     }
@@ -352,8 +404,13 @@ impl Renderer {
             Region::Between => {}
             Region::Prose(prose) => {
                 if !std::mem::replace(&mut prose.at_line_start, true) {
-                    out.push(prose.stream, "\n");
+                    out.push(Stream::Reply, "\n");
                 }
+            }
+            Region::Thinking(thinking) => thinking.break_line(out),
+            Region::Countdown(_) => {
+                out.push(Stream::Status, "\n");
+                self.region = Region::Between;
             }
             Region::Frame(frame) => {
                 let mut shown = String::new();
