@@ -21,6 +21,8 @@ use serde_json::Value;
 mod marks;
 #[path = "responses/recordings.rs"]
 mod recordings;
+#[path = "responses/repetitions.rs"]
+mod repetitions;
 #[path = "responses/requests.rs"]
 mod requests;
 #[path = "responses/streams.rs"]

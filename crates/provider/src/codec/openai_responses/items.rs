@@ -16,6 +16,7 @@ use super::payload;
 use crate::ProviderError;
 use crate::assemble::too_large;
 use crate::codec::names::fnv1a;
+use std::collections::HashSet;
 
 /// Items of one reply.
 pub(super) const ITEMS_MAX: usize = 1024;
@@ -138,10 +139,14 @@ impl<S: Default> Items<S> {
         at.map_or_else(|| self.add(kind, marks), Ok)
     }
 
-    /// The item that the whole response has as the nth (from 0) of its kind.
-    pub(super) fn of_whole(&mut self, kind: Kind, marks: Marks<'_>, nth: usize) -> Result<usize, ProviderError> {
-        let same_place = || self.of_kind(kind).map(|(at, _)| at).nth(nth);
-        let at = self.by_ids(kind, marks).or_else(same_place);
+    /// The item that the whole response tells under marks nobody has: the first of its kind that is not `taken`.
+    pub(super) fn of_rest(
+        &mut self,
+        kind: Kind,
+        marks: Marks<'_>,
+        taken: &HashSet<usize>,
+    ) -> Result<usize, ProviderError> {
+        let at = self.of_kind(kind).map(|(at, _)| at).find(|at| !taken.contains(at));
         at.map_or_else(|| self.add(kind, marks), Ok)
     }
 
@@ -168,7 +173,8 @@ impl<S: Default> Items<S> {
         })
     }
 
-    fn by_ids(&self, kind: Kind, marks: Marks<'_>) -> Option<usize> {
+    /// The item of this kind that has one of these ids.
+    pub(super) fn by_ids(&self, kind: Kind, marks: Marks<'_>) -> Option<usize> {
         let (id, call_id) = (hash(marks.id), hash(marks.call_id));
         // Some servers give all items one id; the call's id is what its result must quote, and tells them apart.
         let is_other_call = |known: &Known<S>| known.call_id.is_some() && call_id.is_some() && known.call_id != call_id;

@@ -12,6 +12,7 @@ use crate::codec::{CallFragment, Finish, Piece, Sink};
 use crate::profile::Format;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 
 /// Characters of the id under which readable reasoning is sent back; the API takes no longer one.
 const ID_CHARS_MAX: usize = 64;
@@ -115,18 +116,30 @@ impl Output {
 
     /// The response is whole: says what of its output was not said yet.
     pub(super) fn whole(&mut self, output: &[&RawValue], sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        let mut seen: Vec<Kind> = Vec::new();
         // More items than there may be are refused by then.
-        for raw in output.iter().take(ITEMS_MAX + 1) {
-            let item: Item<'_> = read(Some(raw));
-            let Some(kind) = Kind::of(&item) else {
+        let items = output
+            .iter()
+            .take(ITEMS_MAX + 1)
+            .map(|raw| (*raw, read::<Item<'_>>(Some(raw))));
+        let items: Vec<(&RawValue, Item<'_>)> = items.collect();
+        let known = items.iter().map(|(_, item)| {
+            let kind = Kind::of(item)?;
+            self.items.by_ids(kind, Marks::of(item, None))
+        });
+        let known: Vec<Option<usize>> = known.collect();
+        let mut taken: HashSet<usize> = known.iter().flatten().copied().collect();
+        for ((raw, item), known) in items.iter().zip(known) {
+            let Some(kind) = Kind::of(item) else {
                 continue;
             };
-            let marks = Marks::of(&item, None);
-            let nth = seen.iter().filter(|before| **before == kind).count();
-            seen.push(kind);
-            let at = self.items.of_whole(kind, marks, nth)?;
-            self.settle(at, &item, marks, raw, sink);
+            let marks = Marks::of(item, None);
+            let at = match known {
+                Some(at) => at,
+                // It bears other marks than the stream gave it, or the stream did not have it.
+                None => self.items.of_rest(kind, marks, &taken)?,
+            };
+            taken.insert(at);
+            self.settle(at, item, marks, raw, sink);
         }
         Ok(())
     }
