@@ -28,7 +28,7 @@ mod readable;
 #[cfg(test)]
 mod tests;
 
-use readable::{head, readable};
+use readable::{head, is_thinking, readable};
 
 /// What the user says to a model whose conversation ends with a reply.
 pub const GO_ON: &str = "(go on)";
@@ -101,8 +101,12 @@ impl Asked<'_> {
             Message::Assistant { parts, calls, model } => {
                 let speaker = self.speaker(model.as_deref());
                 let mut joiner = Joiner::default();
+                let mut before = None;
                 for part in parts {
-                    joiner.add(part, self.put(part, speaker));
+                    if !repeats(part, before) || self.put(part, speaker) == Put::AsItWas {
+                        joiner.add(part, self.put(part, speaker));
+                    }
+                    before = Some(part);
                 }
                 Message::Assistant {
                     parts: joiner.parts,
@@ -134,6 +138,14 @@ impl Asked<'_> {
             | Part::PartialCall { .. } => Put::AsItWas,
         }
     }
+}
+
+/// Whether a block says in its provider's form what the thinking before it said: Responses' reasoning comes as both.
+fn repeats(part: &Part, before: Option<&Part>) -> bool {
+    let (Part::Provider { block, .. }, Some(Part::Thinking { text, .. })) = (part, before) else {
+        return false;
+    };
+    is_thinking(block) && !text.is_empty()
 }
 
 /// How a block is put to the model that is asked.

@@ -30,13 +30,18 @@ pub(super) fn readable(block: &Value) -> Option<String> {
     let mut reader = Reader::default();
     reader.value(block, 0);
     let text = reader.lines.join("\n");
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-    let text = if THINKING_BLOCKS.contains(&kind) {
+    let text = if is_thinking(block) {
         thinking(&text)
     } else {
         head(&text)
     };
     (!text.is_empty()).then_some(text)
+}
+
+/// True for a block that is thinking.
+pub(super) fn is_thinking(block: &Value) -> bool {
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    THINKING_BLOCKS.contains(&kind)
 }
 
 /// The beginning of a text that may be long.

@@ -240,3 +240,19 @@ fn last_words() {
         assert!(for_model(&[], "asked", format).is_empty());
     }
 }
+
+/// SPEC 7.6: reasoning that came as thinking and as its provider's item is told once.
+#[test]
+fn reasoning_is_told_once() {
+    let item = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "x",
+        "summary": [{"type": "summary_text", "text": "Below src."}]});
+    let item = block(Format::OpenaiResponses, item);
+    let told = [Part::text("<thinking>\nBelow src.\n</thinking>")];
+    check(
+        Some("other"),
+        &[Part::thinking("Below src."), item.clone()],
+        Format::Anthropic,
+        &told,
+    );
+    check(Some("other"), &[item], Format::Anthropic, &told);
+}
