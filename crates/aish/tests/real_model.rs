@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use support::pty::{Terminal, key};
 use support::real_model;
-use support::sandbox::Sandbox;
+use support::sandbox::{Output, Sandbox};
 
 /// A small model on a busy machine reads a prompt for minutes.
 const REPLY_S_MAX: u64 = 240;
@@ -22,10 +22,18 @@ const QUESTIONS_MAX: usize = 20;
 /// A sandbox on the real server that asks about every call, so that each one is seen.
 fn sandbox() -> Option<Sandbox> {
     let url = real_model::base_url()?;
-    let config = format!(
-        "max_tool_turns = 2\n[models.real]\nbase_url = \"{url}\"\nmodel = \"smollm2\"\ntemperature = 0.0\n\
-         context_window = 8192\nmax_output_tokens = 200\n[approval]\nread_only_inside_tree = false\n"
-    );
+    let origin = url.trim_end_matches("/v1");
+    let mut config = "max_tool_turns = 2\n[approval]\nread_only_inside_tree = false\n".to_owned();
+    for (name, provider, base_url) in [
+        ("real", "openai-chat", url.as_str()),
+        ("responses", "openai-responses", url.as_str()),
+        ("messages", "anthropic", origin),
+    ] {
+        config.push_str(&format!(
+            "[models.{name}]\nprovider = \"{provider}\"\nbase_url = \"{base_url}\"\nmodel = \"smollm2\"\n\
+             temperature = 0.0\ncontext_window = 8192\nmax_output_tokens = 200\n"
+        ));
+    }
     let sandbox = Sandbox::new().config(&config);
     Some(
         sandbox
@@ -34,11 +42,20 @@ fn sandbox() -> Option<Sandbox> {
     )
 }
 
-/// The events of the only session, as exported.
-fn events(sandbox: &Sandbox) -> Vec<Value> {
+/// The session that was written to last.
+fn last_session(sandbox: &Sandbox) -> String {
     let list = sandbox.run(&["sessions", "list"]).success();
-    let id = list.stdout.split_whitespace().next().expect("a session").to_owned();
-    sandbox.run(&["sessions", "export", &id]).success().json_lines()
+    list.stdout.split_whitespace().next().expect("a session").to_owned()
+}
+
+/// A session's events, as exported.
+fn events_of(sandbox: &Sandbox, session: &str) -> Vec<Value> {
+    sandbox.run(&["sessions", "export", session]).success().json_lines()
+}
+
+/// The events of the only session.
+fn events(sandbox: &Sandbox) -> Vec<Value> {
+    events_of(sandbox, &last_session(sandbox))
 }
 
 fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -62,23 +79,19 @@ fn assert_whole(events: &[Value]) {
     );
 }
 
-/// SPEC 5.6, 10.3: one-shot: a real model's call waits in the ledger, is answered from a script, runs or not, and the
-/// conversation goes on.
-#[test]
-fn real_model_one_shot() {
-    let Some(sandbox) = sandbox() else { return };
-    let mut output = sandbox.run(&["-p", "Read file.txt. Use the tool."]);
+/// Answers whatever a one-shot run asks about, from a script, until nothing is asked: reads may run, nothing else may.
+fn answer_all(sandbox: &Sandbox, session: &str, mut output: Output) -> Output {
     let mut asked = 0;
     while output.code == Some(3) {
         asked += 1;
         assert!(asked <= QUESTIONS_MAX, "{}", output.stderr);
         assert!(output.stderr.contains("approval needed: "), "{}", output.stderr);
-        let session = events(&sandbox);
-        let answered: Vec<&Value> = of_kind(&session, "call_answered")
+        let events = events_of(sandbox, session);
+        let answered: Vec<&Value> = of_kind(&events, "call_answered")
             .iter()
             .map(|event| &event["data"]["call_id"])
             .collect();
-        let waiting = of_kind(&session, "call_gated")
+        let waiting = of_kind(&events, "call_gated")
             .into_iter()
             .map(|event| &event["data"])
             .find(|gated| gated["verdict"] == "ask" && !answered.contains(&&gated["call_id"]))
@@ -89,7 +102,7 @@ fn real_model_one_shot() {
         } else {
             "--deny"
         };
-        output = sandbox.run(&["resume", session[0]["session"].as_str().unwrap(), answer, id]);
+        output = sandbox.run(&["resume", session, answer, id]);
     }
     assert!(
         matches!(output.code, Some(0 | 1)),
@@ -97,16 +110,65 @@ fn real_model_one_shot() {
         output.code,
         output.stderr
     );
-    let session = events(&sandbox);
+    output
+}
+
+/// SPEC 5.6, 10.3: one-shot: a real model's call waits in the ledger, is answered from a script, runs or not, and the
+/// conversation goes on.
+#[test]
+fn real_model_one_shot() {
+    let Some(sandbox) = sandbox() else { return };
+    let output = sandbox.run(&["-p", "Read file.txt. Use the tool."]);
+    let session = last_session(&sandbox);
+    answer_all(&sandbox, &session, output);
+    let events = events_of(&sandbox, &session);
     assert!(
-        !of_kind(&session, "tool_call").is_empty(),
-        "the model called no tool: {session:?}"
+        !of_kind(&events, "tool_call").is_empty(),
+        "the model called no tool: {events:?}"
     );
-    assert_whole(&session);
+    assert_whole(&events);
     // Whatever came of it, the server takes the conversation so far.
     let output = sandbox.run(&["--continue", "-p", "Say hello."]);
     assert!(matches!(output.code, Some(0 | 1 | 3)), "{}", output.stderr);
     assert!(!output.stderr.contains("no reply"), "{}", output.stderr);
+}
+
+/// SPEC 7.2: the same conversation with a tool call through each of the server's three APIs, and each conversation handed
+/// over to the other two: the server takes every request.
+#[test]
+fn real_model_through_each_api() {
+    let Some(sandbox) = sandbox() else { return };
+    const APIS: [&str; 3] = ["real", "responses", "messages"];
+    for (n, model) in APIS.iter().enumerate() {
+        let output = sandbox.run(&["--model", model, "-p", "Read file.txt. Use the tool."]);
+        let session = last_session(&sandbox);
+        answer_all(&sandbox, &session, output);
+        let said = events_of(&sandbox, &session);
+        assert!(
+            !of_kind(&said, "tool_call").is_empty(),
+            "no tool was called through {model}: {said:?}"
+        );
+        assert!(of_kind(&said, "model_failed").is_empty(), "{model}: {said:?}");
+        assert_whole(&said);
+        for other in [APIS[(n + 1) % 3], APIS[(n + 2) % 3]] {
+            let output = sandbox.run(&["--resume", &session, "--model", other, "-p", "Say hello."]);
+            let output = answer_all(&sandbox, &session, output);
+            let said = events_of(&sandbox, &session);
+            assert!(
+                of_kind(&said, "model_failed").is_empty(),
+                "{model} to {other}: {}",
+                output.stderr
+            );
+            let last = of_kind(&said, "assistant").last().copied().cloned().unwrap_or_default();
+            assert!(
+                of_kind(&said, "assistant")
+                    .iter()
+                    .any(|said| said["data"]["model"] == other),
+                "{other} said nothing: {last}"
+            );
+            assert_whole(&said);
+        }
+    }
 }
 
 /// SPEC 5.3, 2.8: at a prompt: the call is shown with its arguments and asked about; after `kill -9` the session is
