@@ -5,6 +5,7 @@
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -40,6 +41,29 @@ pub struct Object<T>(pub Option<T>);
 impl<T> Default for Object<T> {
     fn default() -> Self {
         Self(None)
+    }
+}
+
+/// A payload, which is an object: a derived structure would also take a list, its fields by position.
+///
+/// # Errors
+/// Why it is none.
+pub fn payload<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    // A whole body may begin with a byte-order mark, which no JSON parser takes.
+    let text = text.trim_start_matches('\u{FEFF}').trim_start();
+    if !text.starts_with('{') {
+        return Err("no JSON object".to_owned());
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The arguments of a call as text: a string's content, or the object as it is written. Null is nothing.
+pub fn arguments(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let raw = raw.get();
+    match raw.as_bytes().first() {
+        Some(b'"') => serde_json::from_str::<Str<'_>>(raw).ok()?.0,
+        Some(b'n') | None => None,
+        Some(_) => Some(Cow::Borrowed(raw)),
     }
 }
 

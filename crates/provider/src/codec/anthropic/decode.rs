@@ -8,7 +8,7 @@
 use super::block::{Block, Delta, Voice, object};
 use super::failure;
 use crate::assemble::too_large;
-use crate::codec::lenient::{Count, List, Str};
+use crate::codec::lenient::{self, Count, List, Str};
 use crate::codec::{Decoder, Finish, Piece, Sink};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
@@ -150,7 +150,7 @@ impl Decoder for Reader {
             sink(Piece::Done);
             return Ok(());
         }
-        let payload: Payload<'_> = match parse(data) {
+        let payload: Payload<'_> = match lenient::payload(data) {
             Ok(payload) => payload,
             Err(_) if event.name == "error" => {
                 sink(Piece::Error(failure::of_stream(&Value::String(data.to_owned()))));
@@ -183,8 +183,8 @@ impl Decoder for Reader {
 
     /// It ends the stream, but without a reason to finish it is still no whole reply.
     fn body(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        let payload: Payload<'_> = parse(body).map_err(|why| broken("the reply", body, &why))?;
-        let reply: Reply<'_> = parse(body).map_err(|why| broken("the reply", body, &why))?;
+        let payload: Payload<'_> = lenient::payload(body).map_err(|why| broken("the reply", body, &why))?;
+        let reply: Reply<'_> = lenient::payload(body).map_err(|why| broken("the reply", body, &why))?;
         if payload.error.is_some() || reply.content.is_none() {
             failed(body, payload.error, sink);
             return Ok(());
@@ -350,15 +350,6 @@ impl Reader {
             model: None,
         }));
     }
-}
-
-fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    // A whole body may begin with a byte-order mark, which no JSON parser takes.
-    let text = text.trim_start_matches('\u{FEFF}').trim_start();
-    if !text.starts_with('{') {
-        return Err("no JSON object".to_owned());
-    }
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// A payload that is an error: in its `error`, or as a whole.

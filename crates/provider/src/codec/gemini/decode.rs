@@ -6,7 +6,7 @@
 //! parts, as a block of its own: it is shown and put to other models, and not sent back.
 
 use super::contents::GROUNDING;
-use crate::codec::lenient::{Count, List, Object, Str};
+use crate::codec::lenient::{self, Count, List, Object, Str};
 use crate::codec::{CallFragment, Decoder, Finish, Piece, Sink, failure};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
@@ -153,7 +153,7 @@ impl Reader {
     }
 
     fn payload(&mut self, what: &str, text: &str, is_error: bool, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        let payload = match parse(text) {
+        let payload: Payload<'_> = match lenient::payload(text) {
             Ok(payload) => payload,
             Err(_) if is_error => {
                 sink(Piece::Error(failure::of_stream(&Value::String(text.to_owned()))));
@@ -163,7 +163,7 @@ impl Reader {
         };
         match payload.response.filter(|_| payload.candidates.0.is_empty()) {
             Some(inner) => {
-                let inner = parse(inner.get()).map_err(|why| broken(what, text, &why))?;
+                let inner = lenient::payload(inner.get()).map_err(|why| broken(what, text, &why))?;
                 self.pieces(inner, is_error.then_some(text), sink);
             }
             None => self.pieces(payload, is_error.then_some(text), sink),
@@ -252,7 +252,7 @@ impl Reader {
             index: Some(self.calls - 1),
             id: call.id.non_empty(),
             name,
-            arguments: call.args.and_then(arguments),
+            arguments: call.args.and_then(lenient::arguments),
             signature,
         }));
     }
@@ -302,24 +302,6 @@ fn said(text: Cow<'_, str>, is_thought: bool, signature: Option<Cow<'_, str>>, s
 fn block(block: Value) -> Piece<'static> {
     let format = Format::Gemini;
     Piece::Block { format, block }
-}
-
-fn parse(text: &str) -> Result<Payload<'_>, String> {
-    // A derived structure would also take a list for an object, its fields by position.
-    if !text.starts_with('{') {
-        return Err("no JSON object".to_owned());
-    }
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-/// The argument text: the object as it is written, or a string's content where a proxy made one of it.
-fn arguments(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let raw = raw.get();
-    match raw.as_bytes().first() {
-        Some(b'"') => serde_json::from_str::<Str<'_>>(raw).ok()?.0,
-        Some(b'n') | None => None,
-        Some(_) => Some(Cow::Borrowed(raw)),
-    }
 }
 
 /// What stands for no value at all.

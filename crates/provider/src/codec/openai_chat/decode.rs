@@ -4,7 +4,7 @@
 //! into borrowed fields; only errors go through a `Value`.
 
 use super::own::Details;
-use crate::codec::lenient::{Content, Count, List, Object, Str};
+use crate::codec::lenient::{self, Content, Count, List, Object, Str};
 use crate::codec::{CallFragment, Finish, Piece, Sink, failure};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
@@ -142,7 +142,7 @@ pub(super) fn event(event: &sse::Event<'_>, details: &mut Details, sink: &mut Si
         sink(Piece::Done);
         return Ok(());
     }
-    match parse(data) {
+    match lenient::payload::<Payload<'_>>(data) {
         Ok(payload) if event.name == "error" && payload.error.is_none() => failed(data, sink),
         Ok(payload) => pieces(payload, data, details, sink),
         Err(_) if event.name == "error" => {
@@ -155,23 +155,13 @@ pub(super) fn event(event: &sse::Event<'_>, details: &mut Details, sink: &mut Si
 
 /// Reads a whole reply. It ends the stream, but without a reason to finish it is still no whole reply.
 pub(super) fn body(body: &str, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-    let payload = parse(body).map_err(|why| broken("the reply", body, &why))?;
+    let payload: Payload<'_> = lenient::payload(body).map_err(|why| broken("the reply", body, &why))?;
     if payload.choices.is_none() && payload.error.is_none() {
         return failed(body, sink);
     }
     pieces(payload, body, details, sink)?;
     sink(Piece::Done);
     Ok(())
-}
-
-fn parse(text: &str) -> Result<Payload<'_>, String> {
-    // A whole body may begin with a byte-order mark, which no JSON parser takes.
-    let text = text.trim_start_matches('\u{FEFF}').trim_start();
-    // A derived structure would also take a list for an object, its fields by position.
-    if !text.starts_with('{') {
-        return Err("no JSON object".to_owned());
-    }
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn pieces(payload: Payload<'_>, text: &str, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
@@ -237,7 +227,7 @@ fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>)
             index: call.index.0,
             id: call.id.non_empty(),
             name: function.name.non_empty(),
-            arguments: function.arguments.and_then(arguments),
+            arguments: function.arguments.and_then(lenient::arguments),
             signature: call.extra_content.map(|raw| Cow::Borrowed(raw.get())),
         }));
     }
@@ -246,7 +236,7 @@ fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>)
             index: Some(0),
             id: None,
             name: function.name.non_empty(),
-            arguments: function.arguments.and_then(arguments),
+            arguments: function.arguments.and_then(lenient::arguments),
             signature: None,
         }));
     }
@@ -262,16 +252,6 @@ fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>)
         });
     }
     sink(Piece::Finish(finish));
-}
-
-/// The argument text: the string's content, or the object as it is written. Null is nothing.
-fn arguments(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let raw = raw.get();
-    match raw.as_bytes().first() {
-        Some(b'"') => serde_json::from_str::<Str<'_>>(raw).ok()?.0,
-        Some(b'n') | None => None,
-        Some(_) => Some(Cow::Borrowed(raw)),
-    }
 }
 
 fn finish(reason: &str) -> Finish {

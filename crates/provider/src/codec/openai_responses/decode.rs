@@ -14,7 +14,7 @@
 use super::items::Marks;
 use super::output::{Output, Voice};
 use super::payload::{Event, Incomplete, Part, Response, read, usage};
-use crate::codec::{Decoder, Finish, Piece, Sink, failure};
+use crate::codec::{Decoder, Finish, Piece, Sink, failure, lenient};
 use crate::profile::Format;
 use crate::{ErrorKind, ProviderError, sse};
 use serde_json::Value;
@@ -36,7 +36,7 @@ impl Decoder for Reader {
             sink(Piece::Done);
             return Ok(());
         }
-        let payload: Event<'_> = match parse(data) {
+        let payload: Event<'_> = match lenient::payload(data) {
             Ok(payload) => payload,
             Err(_) if event.name == "error" => {
                 sink(Piece::Error(failed(&Value::String(data.to_owned()))));
@@ -52,13 +52,13 @@ impl Decoder for Reader {
             return Ok(());
         }
         if payload.object.0.as_deref() == Some("response") {
-            return self.close(&parse(data).unwrap_or_default(), "", sink);
+            return self.close(&lenient::payload(data).unwrap_or_default(), "", sink);
         }
         self.item_event(&kind, &payload, sink)
     }
 
     fn body(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        let response: Response<'_> = parse(body).map_err(|why| broken("the reply", body, &why))?;
+        let response: Response<'_> = lenient::payload(body).map_err(|why| broken("the reply", body, &why))?;
         if response.output.is_none() && response.status.0.is_none() && response.error.is_none() {
             sink(Piece::Error(failed(&value(body))));
             return Ok(());
@@ -213,16 +213,6 @@ fn failed(error: &Value) -> ProviderError {
 
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
-}
-
-fn parse<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    // A whole body may begin with a byte-order mark, which no JSON parser takes.
-    let text = text.trim_start_matches('\u{FEFF}').trim_start();
-    // A derived structure would also take a list for an object, its fields by position.
-    if !text.starts_with('{') {
-        return Err("no JSON object".to_owned());
-    }
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn broken(what: &str, text: &str, why: &str) -> ProviderError {

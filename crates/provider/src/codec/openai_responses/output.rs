@@ -5,10 +5,10 @@
 //! Which item is meant is found out by [`Items`].
 
 use super::items::{ITEMS_MAX, Items, Kind, Marks};
-use super::payload::{Item, Part, argument_text, read};
+use super::payload::{Item, Part, read};
 use crate::ProviderError;
 use crate::assemble::ARGUMENT_BYTES_MAX;
-use crate::codec::{CallFragment, Finish, Piece, Sink};
+use crate::codec::{CallFragment, Finish, Piece, Sink, lenient};
 use crate::profile::Format;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -93,7 +93,7 @@ impl Output {
             let call = &mut known.said.call;
             self.calls.name(call, marks, item.name.0.as_deref(), sink);
             // What stands here is usually a placeholder that fragments follow; only an object with something in it is not.
-            let arguments = item.arguments.and_then(argument_text);
+            let arguments = item.arguments.and_then(lenient::arguments);
             if let Some(text) = arguments.filter(|text| is_filled_object(text)) {
                 self.calls.add(call, &text, sink);
                 call.is_whole = true;
@@ -316,7 +316,7 @@ impl Output {
         };
         let call = &mut known.said.call;
         self.calls.name(call, marks, name, sink);
-        let Some(text) = raw.and_then(argument_text).filter(|_| !call.is_whole) else {
+        let Some(text) = raw.and_then(lenient::arguments).filter(|_| !call.is_whole) else {
             return;
         };
         self.is_cut |= is_cut(&text);

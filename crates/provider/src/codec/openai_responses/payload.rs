@@ -4,7 +4,6 @@ use crate::codec::lenient::{Count, List, Str};
 use aish_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 /// An event of a stream, or a failure that came instead of one.
 #[derive(Deserialize, Default)]
@@ -126,16 +125,6 @@ pub(super) fn read<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) 
     object
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default()
-}
-
-/// The argument text: the string's content, or the object as it is written. Null is nothing.
-pub(super) fn argument_text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let raw = raw.get();
-    match raw.as_bytes().first() {
-        Some(b'"') => serde_json::from_str::<Str<'_>>(raw).ok()?.0,
-        Some(b'n') | None => None,
-        Some(_) => Some(Cow::Borrowed(raw)),
-    }
 }
 
 /// The tokens of a reply. What was cached is part of the input, what was reasoning part of the output.
