@@ -81,7 +81,21 @@ fn calls_and_responses() {
             text("user", "thanks"),
         ]),
     );
-    // A result of nobody's is told in words.
+    // A second result is told in words, the first counts; so is a result of nobody's.
+    check(
+        &profile_of("gemini-2.5-pro"),
+        &[
+            user("a"),
+            said("tested", vec![], vec![call(0)]),
+            result(0, "b"),
+            result(0, "c"),
+        ],
+        &json!([
+            text("user", "a"),
+            {"role": "model", "parts": [function_call(0)]},
+            {"role": "user", "parts": [response("output", "b"), {"text": "[tool: srv.read]\nc"}]},
+        ]),
+    );
     check(
         &profile(),
         &[user("a"), result(7, "b")],

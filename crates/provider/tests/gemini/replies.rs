@@ -146,6 +146,22 @@ fn blocks() {
     assert_eq!(reply.usage, Some(usage));
 }
 
+/// SPEC 7.4: the signature of a text of nothing is not that of the thought before it.
+#[test]
+fn a_signature_alone() {
+    let reply = stream(&[
+        chunk(json!([{"text": "hm", "thought": true}])),
+        chunk(json!([{"text": "", "thoughtSignature": "S"}])),
+        end("STOP"),
+    ]);
+    let alone = Part::Thinking {
+        text: String::new(),
+        signature: Some("S".to_owned()),
+        format: Some("gemini".to_owned()),
+    };
+    assert_eq!(reply.parts, [Part::thinking("hm"), alone]);
+}
+
 /// SPEC 7.6: what a reply was signed with goes back as it came.
 #[test]
 fn round_trip() {
