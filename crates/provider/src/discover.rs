@@ -10,7 +10,7 @@ use crate::{ErrorKind, ModelProfile, ProviderError};
 use futures_util::future::join_all;
 use std::time::Duration;
 
-mod listing;
+pub(crate) mod listing;
 
 /// How long a server on this machine may take to name its models.
 pub const PROBE_TIMEOUT_MS: u64 = 300;
@@ -86,7 +86,7 @@ impl Candidate {
         let is_elsewhere = preset::of_address(&base_url).is_none_or(|owner| owner.name != self.name);
         let format = match self.format {
             Format::OpenaiResponses if is_elsewhere => Format::OpenaiChat,
-            format => format,
+            format @ (Format::OpenaiChat | Format::OpenaiResponses | Format::Anthropic | Format::Gemini) => format,
         };
         Self {
             format,

@@ -75,6 +75,11 @@ impl HttpProvider {
         &self.profile
     }
 
+    /// The profile that requests are written with now: the one it was made with, and what the server has refused since.
+    pub fn learned(&self) -> Arc<ModelProfile> {
+        self.learned.profile()
+    }
+
     /// Sends a request, written in another way as often as the server says what it does not take.
     async fn begin(&self, request: Request<'_>) -> Result<HttpStream, ProviderError> {
         let asked = Asked::of(request, &self.profile);

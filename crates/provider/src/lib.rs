@@ -3,7 +3,8 @@
 //! This crate owns the [`Provider`] trait, the event-stream parser ([`sse`]), one pure codec per wire format
 //! ([`codec`]), what must be known of a model ([`profile`]), the assembly of a reply from pieces ([`assemble`]), the
 //! HTTP that carries them ([`http`], over a client from [`client`]), the table of providers ([`preset`]), the search for a
-//! model where none is configured ([`discover`]), and a scripted fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
+//! model where none is configured ([`discover`]), questions that find out what a model can do ([`probe`]), and a scripted
+//! fake ([`scripted`]). It knows nothing of turns, policy or configuration files.
 //!
 //! Blocking and streaming are one path: whoever wants no deltas ignores them and takes the [`Reply`].
 
@@ -19,6 +20,7 @@ pub mod discover;
 pub mod http;
 pub mod preset;
 pub mod price;
+pub mod probe;
 pub mod profile;
 mod retry_after;
 pub mod scripted;

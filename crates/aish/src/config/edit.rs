@@ -1,5 +1,5 @@
-//! Writing into the user's configuration, which is theirs: comments, order and layout stay, one rule is added, and the file is
-//! replaced whole or not at all (SPEC 5.3, answer `s`).
+//! Writing into the user's configuration, which is theirs: comments, order and layout stay, one rule (SPEC 5.3, answer `s`) or
+//! the settings of one model are added, and the file is replaced whole or not at all.
 
 use super::read_text;
 use crate::paths::{lock_dir_of, write_private};
@@ -39,11 +39,11 @@ pub enum Added {
     AlreadyThere,
 }
 
-/// Why a rule was not added. The file is as it was.
+/// Why nothing was added. The file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     /// It cannot be read, locked or written.
-    #[error("cannot save the rule in {}: {source}", path.display())]
+    #[error("cannot save in {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum EditError {
         source: io::Error,
     },
     /// What it says cannot be added to.
-    #[error("cannot save the rule in {}: {message}; correct the file first", path.display())]
+    #[error("cannot save in {}: {message}; correct the file first", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -65,22 +65,38 @@ pub enum EditError {
 /// # Errors
 /// The file cannot be read or written, or is not the TOML it should be.
 pub fn add_rule(path: &Path, list: RuleList, rule: &Rule) -> Result<Added, EditError> {
+    edit(path, |text| with_rule(text, list, &rule.to_string()))
+}
+
+/// Sets settings of a model in a configuration file, in `[models.NAME]`, which is made where there is none.
+///
+/// # Errors
+/// The file cannot be read or written, or is not the TOML it should be.
+pub fn set_model(path: &Path, name: &str, settings: &[ModelSetting]) -> Result<Added, EditError> {
+    edit(path, |text| with_model(text, name, settings))
+}
+
+/// A setting of a model: its key in the model's table, and its value.
+pub type ModelSetting = (&'static str, Value);
+
+/// Changes a file by a function from its text to another, or to none where it is as it should be.
+fn edit(path: &Path, change: impl FnOnce(&str) -> Result<Option<String>, String>) -> Result<Added, EditError> {
     let io_error = |source| EditError::Io {
         path: path.to_owned(),
         source,
     };
-    // Two shells may save at once; neither rule may get lost.
+    // Two shells may save at once; nothing of either may get lost.
     let _lock = lock_dir_of(path).map_err(io_error)?;
     let text = match read_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(io_error(error)),
     };
-    let added = with_rule(&text, list, &rule.to_string()).map_err(|message| EditError::Malformed {
+    let changed = change(&text).map_err(|message| EditError::Malformed {
         path: path.to_owned(),
         message,
     })?;
-    match added {
+    match changed {
         None => Ok(Added::AlreadyThere),
         Some(text) => write_private(path, text.as_bytes())
             .map(|()| Added::Added)
@@ -88,17 +104,58 @@ pub fn add_rule(path: &Path, list: RuleList, rule: &Rule) -> Result<Added, EditE
     }
 }
 
+fn parse(text: &str) -> Result<DocumentMut, String> {
+    text.parse().map_err(|error: toml_edit::TomlError| {
+        let line = error
+            .span()
+            .map_or(1, |span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
+        format!("line {line} is not TOML: {}", error.message())
+    })
+}
+
+/// The text with the settings of a model in it, or `None` if they are there already. A value that is there is replaced where
+/// it stands, its comment kept. Pure.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn with_model(text: &str, name: &str, settings: &[ModelSetting]) -> Result<Option<String>, String> {
+    let mut document = parse(text)?;
+    let models = document.entry("models").or_insert_with(|| {
+        let mut table = toml_edit::Table::new();
+        // `[models]` above `[models.NAME]` would say nothing.
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let models: &mut dyn TableLike = models.as_table_like_mut().ok_or("`models` is not a table")?;
+    let model = models.entry(name).or_insert_with(toml_edit::table);
+    let model: &mut dyn TableLike = model
+        .as_table_like_mut()
+        .ok_or_else(|| format!("`models.{name}` is not a table"))?;
+    let mut is_changed = model.is_empty();
+    for (key, value) in settings {
+        match model.get_mut(key) {
+            Some(Item::Value(old)) if old.to_string().trim() == value.to_string().trim() => {}
+            Some(Item::Value(old)) => {
+                let decor = old.decor().clone();
+                *old = value.clone();
+                *old.decor_mut() = decor;
+                is_changed = true;
+            }
+            Some(Item::None | Item::Table(_) | Item::ArrayOfTables(_)) | None => {
+                model.insert(key, Item::Value(value.clone()));
+                is_changed = true;
+            }
+        }
+    }
+    Ok(is_changed.then(|| document.to_string()))
+}
+
 /// The text with the rule added, or `None` if it is there already. Pure.
 ///
 /// # Errors
 /// What is wrong with the text.
 pub fn with_rule(text: &str, list: RuleList, rule: &str) -> Result<Option<String>, String> {
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        let line = error
-            .span()
-            .map_or(1, |span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
-        format!("line {line} is not TOML: {}", error.message())
-    })?;
+    let mut document = parse(text)?;
     let approval = document.entry("approval").or_insert_with(toml_edit::table);
     let approval: &mut dyn TableLike = approval.as_table_like_mut().ok_or("`approval` is not a table")?;
     let rules = approval
@@ -219,6 +276,55 @@ confirm_cmd = true
         assert_eq!(
             allow("[approval]\nallow = [\"a\"]\n"),
             "[approval]\nallow = [\"a\", \"bash(make test)\"]\n"
+        );
+    }
+
+    /// SPEC 7.1, 10.1: what a model was found to be is written beside what stands there; comments and order stay.
+    #[test]
+    fn settings_of_a_model() {
+        let set = |text: &str, name: &str| {
+            let settings = [("images", Value::from(false)), ("context_window", Value::from(8192))];
+            with_model(text, name, &settings)
+        };
+        let text =
+            "# mine\n[models.desk] # the desk\nmodel = \"m\"\nimages = true # I hope\n\n[shell]\nconfirm_cmd = true\n";
+        let edited = set(text, "desk").unwrap().unwrap();
+        insta::assert_snapshot!(edited, @r#"
+        # mine
+        [models.desk] # the desk
+        model = "m"
+        images = false # I hope
+        context_window = 8192
+
+        [shell]
+        confirm_cmd = true
+        "#);
+        assert_eq!(set(&edited, "desk"), Ok(None));
+        insta::assert_snapshot!(set("default_model = \"x\"\n", "llama.cpp/m").unwrap().unwrap(), @r#"
+        default_model = "x"
+
+        [models."llama.cpp/m"]
+        images = false
+        context_window = 8192
+        "#);
+        for odd in [
+            "models.desk.model = 'm'",
+            "models = { desk = { model = 'm' } }",
+            "[models]\ndesk = { model = 'm' }",
+        ] {
+            let edited = set(odd, "desk").unwrap().unwrap();
+            let read: DocumentMut = edited.parse().unwrap();
+            assert_eq!(
+                read["models"]["desk"]["context_window"].as_integer(),
+                Some(8192),
+                "{edited}"
+            );
+            assert_eq!(read["models"]["desk"]["model"].as_str(), Some("m"), "{edited}");
+        }
+        assert_eq!(set("models = 3", "desk").unwrap_err(), "`models` is not a table");
+        assert_eq!(
+            set("models.desk = 3", "desk").unwrap_err(),
+            "`models.desk` is not a table"
         );
     }
 

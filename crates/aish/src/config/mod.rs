@@ -17,7 +17,7 @@ pub mod settings;
 pub mod show;
 pub mod value;
 
-pub use edit::{RuleList, add_rule};
+pub use edit::{ModelSetting, RuleList, add_rule, set_model};
 pub use error::{ConfigError, Layer, Source};
 pub use reference::reference;
 pub use resolve::{Overrides, Resolved, resolve};

@@ -35,6 +35,7 @@ pub struct Config {
 
 impl Config {
     /// The model of that name.
+    #[cfg(test)]
     pub fn model(&self, name: &str) -> Option<&ModelConfig> {
         self.models.iter().find(|model| model.name == name)
     }

@@ -27,8 +27,11 @@ pub(super) fn configuration(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     match std::fs::metadata(file) {
         Ok(metadata) => {
-            let models = config.models.len();
-            findings.push(Finding::ok("config", format!("{} ({models} models)", file.display())));
+            let models = match config.models.len() {
+                1 => "1 model".to_owned(),
+                count => format!("{count} models"),
+            };
+            findings.push(Finding::ok("config", format!("{} ({models})", file.display())));
             let is_open = metadata.permissions().mode() & OTHERS_MODE_MASK != 0;
             if is_open && config.secrets().next().is_some() {
                 let message = format!("{} holds secrets and others can read it", file.display());

@@ -34,7 +34,7 @@ pub(super) async fn pages(client: &reqwest::Client, endpoint: &Endpoint<'_>) -> 
     let mut listed = Vec::new();
     let mut next = None;
     for _ in 0..PAGES_MAX {
-        let body = page(client, endpoint, next.as_deref()).await?;
+        let body = get(client, endpoint, &endpoint.url(next.as_deref())).await?;
         let page = read_page(endpoint.format, &body).map_err(|why| endpoint.error(ErrorKind::Protocol, &why))?;
         listed.extend(page.models);
         next = page.next;
@@ -91,12 +91,13 @@ fn percent(byte: u8) -> String {
     }
 }
 
-async fn page(
+/// Gets a document of an endpoint's server, which must be of its origin: the key is sent along.
+pub(crate) async fn get(
     client: &reqwest::Client,
     endpoint: &Endpoint<'_>,
-    after: Option<&str>,
+    url: &str,
 ) -> Result<Vec<u8>, ProviderError> {
-    let mut request = client.get(endpoint.url(after));
+    let mut request = client.get(url);
     if endpoint.format == Format::Anthropic {
         request = request.header("anthropic-version", ANTHROPIC_VERSION);
     }
@@ -107,9 +108,12 @@ async fn page(
         value.set_sensitive(true);
         request = request.header(header.name, value);
     }
-    let mut response = request.send().await.map_err(|error| match error.is_builder() {
-        true => endpoint.error(ErrorKind::Protocol, "base_url is no address"),
-        false => endpoint.error(ErrorKind::Connect, &innermost(&error)),
+    let mut response = request.send().await.map_err(|error| {
+        if error.is_builder() {
+            endpoint.error(ErrorKind::Protocol, "base_url is no address")
+        } else {
+            endpoint.error(ErrorKind::Connect, &innermost(&error))
+        }
     })?;
     let status = response.status();
     let bytes_max = if status.is_success() {
