@@ -36,6 +36,7 @@ mod pattern;
 mod top;
 
 use flatten::Walk;
+use top::finished;
 
 /// Schemas that are looked at for one tool, references written out.
 pub const NODES_MAX: usize = 10_000;
@@ -58,7 +59,7 @@ pub const ENUM_VALUES_MAX: usize = 1000;
 /// What an endpoint takes of JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaDialect {
-    /// All of it.
+    /// All of it, but no alternatives at the top and always of an object.
     Full,
     /// What grammars of local servers (llama.cpp, Ollama, LM Studio, vLLM) are made from: references resolved, no
     /// look-around in patterns, no keyword that a grammar cannot hold.
@@ -71,8 +72,8 @@ pub enum SchemaDialect {
 pub fn project(schema: &Value, dialect: SchemaDialect) -> Cow<'_, Value> {
     let mut walk = Walk::new(schema);
     let projected = match dialect {
-        SchemaDialect::Full => return Cow::Borrowed(schema),
-        SchemaDialect::Grammar => top::object(walk.grammar(schema, None, 0), &top::GRAMMAR),
+        SchemaDialect::Full if !has_alternatives(schema) => return typed(schema),
+        SchemaDialect::Full | SchemaDialect::Grammar => top::object(walk.grammar(schema, None, 0), &top::GRAMMAR),
         SchemaDialect::Gemini => top::object(walk.gemini(schema, None, 0), &top::GEMINI),
     };
     if projected == *schema {
@@ -80,6 +81,21 @@ pub fn project(schema: &Value, dialect: SchemaDialect) -> Cow<'_, Value> {
     } else {
         Cow::Owned(projected)
     }
+}
+
+/// True where a schema has at its top what no API takes there, however much of JSON Schema it takes further down:
+/// <https://github.com/mobile-next/mobile-mcp/issues/344>.
+fn has_alternatives(schema: &Value) -> bool {
+    let keywords = ["anyOf", "oneOf", "allOf", "enum", "not", "$ref"];
+    keywords.iter().any(|keyword| schema.get(keyword).is_some())
+}
+
+/// The schema, saying that it is one of an object, which all APIs want to be told.
+fn typed(schema: &Value) -> Cow<'_, Value> {
+    if schema.get("type").and_then(Value::as_str) == Some("object") {
+        return Cow::Borrowed(schema);
+    }
+    Cow::Owned(finished(schema.as_object().cloned().unwrap_or_default()))
 }
 
 /// True where an object within the schema names no properties: Gemini's `parameters` refuse it, whatever it is meant to hold.

@@ -9,8 +9,9 @@ use aish_core::id::CallId;
 use aish_core::message::MessageCall;
 use std::collections::{HashMap, HashSet};
 
-/// Characters of an id that every format takes.
-const ID_CHARS_MAX: usize = 64;
+/// Characters of an id that every format takes: OpenAI's chat completions refuse the 41st
+/// (<https://github.com/agno-agi/agno/issues/5382>), Responses the 65th.
+const ID_CHARS_MAX: usize = 40;
 
 /// The ids of one request, in the order its calls are written.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl<'a> WireIds<'a> {
         }
     }
 
-    /// The id a call is written with: `[A-Za-z0-9_-]{1,64}`.
+    /// The id a call is written with: `[A-Za-z0-9_-]{1,40}`.
     pub(crate) fn call(&mut self, call: &'a MessageCall) -> String {
         let ours = call.id.as_str();
         let candidates = match self.naming {
@@ -101,7 +102,7 @@ mod tests {
             call("call_1_1", Some("toolu_01")),
             call("call_2_1", Some("toolu_01")),
             call("call_3_1", Some("functions.read:0")),
-            call("no id", Some(&"x".repeat(65))),
+            call("no id", Some(&"x".repeat(41))),
             call("call_5_1", Some("")),
         ];
         let mut ids = WireIds::new(WireCallIds::Own);

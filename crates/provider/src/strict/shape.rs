@@ -74,14 +74,22 @@ pub(super) fn tokens_min(body: &Value, field: &str, min: u64) -> Passed {
     }
 }
 
-/// The schema of a tool's arguments is one of an object.
+/// The schema of a tool's arguments is one of an object, and offers no alternatives at its top:
+/// <https://github.com/mobile-next/mobile-mcp/issues/344>, <https://github.com/anthropics/claude-code/issues/5973>.
 pub(super) fn object_schema(schema: &Value, place: &str) -> Passed {
-    if schema["type"] == "object" {
-        Ok(())
-    } else {
-        refuse(format!(
+    if schema["type"] != "object" {
+        return refuse(format!(
             "Invalid schema for function '{place}': schema must be a JSON Schema of 'type: \"object\"'."
-        ))
+        ));
+    }
+    match ["oneOf", "anyOf", "allOf", "enum", "not"]
+        .iter()
+        .find(|keyword| schema.get(**keyword).is_some())
+    {
+        Some(keyword) => refuse(format!(
+            "Invalid schema for function '{place}': schema does not support '{keyword}' at the top level"
+        )),
+        None => Ok(()),
     }
 }
 

@@ -94,7 +94,7 @@ impl<'a, 'n> Writer<'a, 'n> {
         }
     }
 
-    /// A reply. One that said and called nothing that can be sent (thinking, a cut call) is left out.
+    /// A reply. One that said and called nothing that can be sent (thinking, a cut call, blanks) is left out.
     fn assistant(&mut self, parts: &'a [Part], calls: &'a [MessageCall]) {
         let mut said = Said {
             content: aish_core::message::text_of(parts),
@@ -111,7 +111,8 @@ impl<'a, 'n> Writer<'a, 'n> {
                 .iter()
                 .for_each(|call| words::join(&mut said.content, &words::call(call))),
         }
-        if said.content.is_empty() && said.tool_calls.is_empty() {
+        // Some templates refuse blanks too: https://github.com/OpenHands/OpenHands/issues/8685
+        if said.content.trim().is_empty() && said.tool_calls.is_empty() {
             return;
         }
         match self.profile.thinking_back {

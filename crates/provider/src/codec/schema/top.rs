@@ -48,7 +48,8 @@ fn is_object(fields: &Map<String, Value>) -> bool {
     }
 }
 
-fn finished(mut fields: Map<String, Value>) -> Value {
+/// What is said of an object, as one.
+pub(super) fn finished(mut fields: Map<String, Value>) -> Value {
     fields.insert("type".to_owned(), json!("object"));
     fields.entry("properties").or_insert_with(|| json!({}));
     Value::Object(fields)
