@@ -12,6 +12,10 @@ use std::collections::BTreeSet;
 mod arrivals;
 #[path = "corpus/case.rs"]
 mod case;
+#[path = "corpus/floods.rs"]
+mod floods;
+#[path = "corpus/random.rs"]
+mod random;
 #[path = "corpus/reading.rs"]
 mod reading;
 

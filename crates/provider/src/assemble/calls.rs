@@ -73,8 +73,8 @@ impl Calls {
         let calls = self.0.into_iter();
         calls
             .map(|call| ReplyCall {
+                name: call.tool(names).to_owned(),
                 provider_id: call.id,
-                name: names.people(&call.name).to_owned(),
                 arguments: call.arguments,
             })
             .collect()
@@ -222,9 +222,18 @@ impl Call {
         let is_sure = !self.name.is_empty() && (names.knows(&self.name) || !self.arguments.is_empty());
         if is_sure && !self.is_announced {
             self.is_announced = true;
-            added.begun = Some(names.people(&self.name).to_owned());
+            added.begun = Some(self.tool(names).to_owned());
         }
         Ok(added)
+    }
+
+    /// The tool as people name it. Tokens of a model's template may hang on the name: `glob<|channel|>commentary`.
+    fn tool<'n>(&'n self, names: &'n WireNames) -> &'n str {
+        let before_token = self.name.split('<').next().unwrap_or_default().trim_end();
+        if !names.knows(&self.name) && names.knows(before_token) {
+            return names.people(before_token);
+        }
+        names.people(&self.name)
     }
 
     /// Sets or completes the name; returns the bytes kept.
