@@ -135,7 +135,8 @@ impl Tokens {
 /// Reads the payload of one event.
 pub(super) fn event(event: &sse::Event<'_>, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
     let data = event.data.trim();
-    if data.is_empty() {
+    // Some gateways keep a connection alive with `null`.
+    if data.is_empty() || data == "null" {
         return Ok(());
     }
     if data == "[DONE]" {
