@@ -160,7 +160,6 @@ impl App {
             max_tool_depth: config.mcp.max_tool_depth,
             max_model_attempts: config.retries.saturating_add(1),
             max_result_chars: config.tools.max_result_chars.unwrap_or_else(|| result_chars(window)),
-            ..Limits::default()
         };
         Settings {
             model,

@@ -4,6 +4,10 @@
 //! content, not by name) go along as they are, text as context; both are bounded. Naming a file is leave to read it: the person
 //! typed it, so no approval is asked and links are followed. Text that somebody else wrote must not come through here.
 
+mod complete;
+
+pub use complete::completions;
+
 use aish_core::message::Part;
 use aish_core::sanitize;
 use base64::Engine as _;

@@ -82,6 +82,26 @@ fn at_the_prompt() {
     assert_eq!(terminal.wait_exit().code(), Some(0));
 }
 
+/// SPEC 8.9: Tab completes the path of a mention, level by level, quotes included.
+#[test]
+fn paths_complete() {
+    let server = FakeServer::script([Reply::text("seen")]);
+    let sandbox = Sandbox::with_model(&server).file("below/shopping list.md", "remember the milk");
+    let mut terminal = sandbox.terminal(&[]).start();
+    terminal.wait_for_prompt();
+    terminal.send("read @be");
+    terminal.send(key::TAB);
+    terminal.wait_for_text("read @below/");
+    terminal.send(key::TAB);
+    terminal.wait_for_text("read @\"below/shopping list.md\"");
+    terminal.send(key::ENTER);
+    terminal.wait_for_text("seen");
+    assert!(server.only_request().last_text().contains("remember the milk"));
+    terminal.wait_for_prompt();
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+}
+
 /// SPEC 2.8: a restored session names the images that went along.
 #[test]
 fn restored() {

@@ -2,7 +2,9 @@
 
 use super::meta::{Argument, COMMANDS, MODES};
 use super::route::is_unfinished;
+use crate::mentions::{self, Places};
 use reedline::{Completer, CompletionResult, Span, Suggestion, ValidationResult, Validator};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Words that come and go: shared with the loop, which keeps them up to date.
@@ -20,6 +22,10 @@ pub struct WordLists {
     pub sessions: Vec<String>,
     /// Ids of calls with a result.
     pub calls: Vec<String>,
+    /// Where relative paths begin.
+    pub directory: PathBuf,
+    /// What `~/` stands for.
+    pub home: Option<PathBuf>,
 }
 
 impl Words {
@@ -31,7 +37,7 @@ impl Words {
     /// What may stand where the line ends: where that word begins, and each candidate with its help.
     pub fn candidates(&self, line: &str) -> (usize, Vec<(String, &'static str)>) {
         let Some(rest) = line.strip_prefix(':') else {
-            return (line.len(), Vec::new());
+            return self.paths(line);
         };
         let Some((name, argument)) = rest.split_once(' ') else {
             let fits = COMMANDS.iter().filter(|command| command.name.starts_with(rest));
@@ -57,6 +63,20 @@ impl Words {
         let fits = words.into_iter().filter(|word| word.starts_with(argument));
         (start, fits.map(|word| (word, "")).collect())
     }
+
+    /// Paths, where the line ends in a mention of one.
+    fn paths(&self, line: &str) -> (usize, Vec<(String, &'static str)>) {
+        let (directory, home) = {
+            let lists = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            (lists.directory.clone(), lists.home.clone())
+        };
+        let places = Places {
+            directory: &directory,
+            home: home.as_deref(),
+        };
+        let (start, names) = mentions::completions(line, places).unwrap_or((line.len(), Vec::new()));
+        (start, names.into_iter().map(|name| (name, "")).collect())
+    }
 }
 
 impl Completer for Words {
@@ -66,10 +86,11 @@ impl Completer for Words {
         let suggestions: Vec<Suggestion> = candidates
             .into_iter()
             .map(|(value, help)| Suggestion {
+                // Within a directory there is more to complete.
+                append_whitespace: !value.ends_with('/'),
                 value,
                 description: (!help.is_empty()).then(|| help.to_owned()),
                 span: Span { start, end: line.len() },
-                append_whitespace: true,
                 ..Suggestion::default()
             })
             .collect();

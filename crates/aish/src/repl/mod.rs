@@ -55,7 +55,7 @@ pub enum ReplError {
 /// A model that can be chosen, for `:models`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelLine {
-    /// What it is called here.
+    /// What it is called here; empty for a line about those that are left out.
     pub name: String,
     /// Where it is and where that is known from, one line.
     pub origin: String,
@@ -153,7 +153,11 @@ impl Repl {
         };
         let words = Words::default();
         let names = options.model_names.clone();
-        words.update(|words| words.models = names);
+        let home = options.environment.path("HOME").map(std::path::Path::to_owned);
+        words.update(|words| {
+            words.models = names;
+            words.home = home;
+        });
         let reader = match kind {
             Kind::Edited => {
                 let setup = EditorSetup {
@@ -274,6 +278,8 @@ impl Repl {
     /// The next line. A signal to leave ends the wait.
     async fn read(&mut self) -> Result<Input, ReplError> {
         let prompt = self.prompt();
+        let directory = self.engine.settings().context.directory;
+        self.words.update(|words| words.directory = directory);
         let mut leaving = self.front.leaving();
         self.show_prompt(&prompt).await;
         let mut line = self.reader.begin(prompt.clone());
