@@ -2,8 +2,8 @@
 //!
 //! This file owns the [`Assembler`]: pieces go in, [`Delta`]s to show come out, and at the end one [`Reply`]. It
 //! absorbs what servers do differently (SPEC 7.4), is pure, and decides the one thing that matters most: whether the
-//! reply's calls are whole (SPEC 7.3). Fragments of calls are put together in `calls`, `<think>` tags are taken out
-//! of the text by `think`, calls that a model wrote as text are found by `text_calls`.
+//! reply's calls are whole (SPEC 7.3). Fragments of calls are put together in `calls`, thinking is taken out of the text by
+//! `think`, calls that a model wrote as text are found by `text_calls`, both with `lines` to tell markup from talk of it.
 //!
 //! When a reply is whole:
 //!
@@ -33,12 +33,16 @@ use aish_core::event::{ReplyStop, Usage};
 use aish_core::message::Part;
 
 mod calls;
+mod lines;
 mod text_calls;
 mod think;
 
 use calls::Calls;
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
-use think::{ThinkSplitter, Voice};
+pub use text_calls::Callable;
+use text_calls::Tools;
+use text_calls::hold::Hold;
+use think::{Heard, ThinkSplitter, Voice};
 
 /// Bytes of all text, thinking and calls of one reply together.
 pub const REPLY_BYTES_MAX: usize = 16 << 20;
@@ -60,9 +64,12 @@ pub enum Ending {
 #[derive(Debug, Default)]
 pub struct Assembler {
     names: WireNames,
-    callable: Vec<String>,
+    callable: Vec<Callable>,
     parts: Vec<Part>,
     think: ThinkSplitter,
+    hold: Hold,
+    /// The calls that were written as text, once the reply is at its end.
+    written: Vec<ReplyCall>,
     calls: Calls,
     bytes: usize,
     finish: Option<Finish>,
@@ -82,6 +89,15 @@ impl Assembler {
     /// An empty reply. `names` are those of the request it answers, `callable` the tools (as people name them) that a
     /// call written as text may name; with none, text stays text.
     pub fn new(names: WireNames, callable: Vec<String>) -> Self {
+        let callable = callable.into_iter().map(|name| Callable {
+            name,
+            texts: Vec::new(),
+        });
+        Self::with_callable(names, callable.collect())
+    }
+
+    /// The same, for tools of which more is known than their name.
+    pub fn with_callable(names: WireNames, callable: Vec<Callable>) -> Self {
         Self {
             names,
             callable,
@@ -109,7 +125,10 @@ impl Assembler {
                 self.is_finish_stale = false;
             }
             Piece::Text(text) => self.text(&text, out),
-            Piece::Thinking(text) => self.say(Voice::Thinking, &text, out),
+            Piece::Thinking(text) => {
+                self.think.is_told();
+                self.say(Voice::Thinking, &text, out);
+            }
             Piece::Signature { format, text } => self.sign(format, &text),
             Piece::Boundary => self.is_boundary = true,
             Piece::Block { format, block } => self.block(format, block),
@@ -182,16 +201,60 @@ impl Assembler {
         self.is_done
     }
 
-    /// Adds what was held back to `out`, because it might have been the beginning of a tag. To be called at the end.
+    /// Adds what was held back to `out`, because it might have been the beginning of a tag or a call. To be called at the
+    /// end of a stream that was read.
     pub fn flush(&mut self, out: &mut Vec<Delta>) {
-        if let Some((voice, held)) = self.think.end() {
-            self.say(voice, &held, out);
+        self.settle(Ending::Read, out);
+    }
+
+    /// Says what was held back, but for the calls that a model wrote as text: they become calls, and their text goes out of
+    /// the reply, because in the next request they would otherwise stand there twice. What was shown stays shown.
+    fn settle(&mut self, ending: Ending, out: &mut Vec<Delta>) {
+        for heard in self.think.end() {
+            self.hear(heard, out);
         }
+        let held = self.hold.end();
+        let is_end = self.stop(ending) == ReplyStop::End;
+        if !is_end || self.callable.is_empty() || !self.written.is_empty() {
+            return self.say(Voice::Text, &held, out);
+        }
+        let said = match self.parts.last_mut() {
+            Some(Part::Text { text }) => std::mem::take(text),
+            Some(
+                Part::Thinking { .. }
+                | Part::Context { .. }
+                | Part::Image { .. }
+                | Part::Provider { .. }
+                | Part::Call { .. }
+                | Part::PartialCall { .. },
+            )
+            | None => String::new(),
+        };
+        let mut all = format!("{said}{held}");
+        let tools = Tools {
+            names: &self.names,
+            callable: &self.callable,
+        };
+        if let Some(found) = text_calls::find(&all, tools) {
+            self.written = found.calls;
+            self.written.truncate(self.calls_max.unwrap_or(CALLS_MAX));
+            all.truncate(found.text_bytes);
+        }
+        // What was said stays as it was; of what was held, the part before the calls is shown now.
+        let shown_bytes = said.len().min(all.len());
+        let rest = all.split_off(shown_bytes);
+        if let Some(Part::Text { text }) = self.parts.last_mut() {
+            *text = all;
+            if text.is_empty() && rest.is_empty() {
+                self.parts.pop();
+            }
+        }
+        self.say(Voice::Text, &rest, out);
     }
 
     /// The reply as far as it came.
     pub fn finish(mut self, ending: Ending) -> Reply {
-        self.flush(&mut Vec::new());
+        self.settle(ending, &mut Vec::new());
         let stop = self.stop(ending);
         let mut calls = Vec::new();
         match stop {
@@ -202,7 +265,7 @@ impl Assembler {
                     self.parts.pop();
                 }
             }
-            ReplyStop::End => calls = self.take_text_calls(),
+            ReplyStop::End => calls = std::mem::take(&mut self.written),
             ReplyStop::Paused
             | ReplyStop::Length
             | ReplyStop::Truncated
@@ -211,7 +274,8 @@ impl Assembler {
             | ReplyStop::Closing => {
                 self.parts.retain(|part| !matches!(part, Part::Call { .. }));
                 let cut = std::mem::take(&mut self.calls).into_calls(&self.names);
-                self.parts.extend(cut.into_iter().map(|call| Part::PartialCall {
+                let cut = cut.into_iter().chain(std::mem::take(&mut self.written));
+                self.parts.extend(cut.map(|call| Part::PartialCall {
                     name: call.name,
                     arguments: call.arguments,
                 }));
@@ -260,11 +324,38 @@ impl Assembler {
 
     fn text(&mut self, text: &str, out: &mut Vec<Delta>) {
         if self.think.is_past() {
+            return self.speak(text, out);
+        }
+        for heard in self.think.split(text) {
+            self.hear(heard, out);
+        }
+    }
+
+    fn hear(&mut self, heard: Heard, out: &mut Vec<Delta>) {
+        match heard {
+            Heard::Said(Voice::Text, text) => self.speak(&text, out),
+            Heard::Said(Voice::Thinking, text) => self.say(Voice::Thinking, &text, out),
+            Heard::WasThinking => {
+                let held = self.hold.end();
+                self.say(Voice::Text, &held, out);
+                if let [Part::Text { text }] = self.parts.as_mut_slice() {
+                    self.parts = vec![Part::thinking(std::mem::take(text))];
+                }
+            }
+        }
+    }
+
+    /// Says text that may hold calls.
+    fn speak(&mut self, text: &str, out: &mut Vec<Delta>) {
+        if self.callable.is_empty() {
             return self.say(Voice::Text, text, out);
         }
-        for (voice, text) in self.think.split(text) {
-            self.say(voice, &text, out);
-        }
+        let tools = Tools {
+            names: &self.names,
+            callable: &self.callable,
+        };
+        let text = self.hold.take(text, tools);
+        self.say(Voice::Text, &text, out);
     }
 
     /// Adds text to the reply and to what is shown.
@@ -343,27 +434,6 @@ impl Assembler {
         } else {
             self.fail(too_large(&format!("the reply has more than {PARTS_MAX} blocks")));
         }
-    }
-
-    /// Calls that a model wrote as text become calls, and their text goes out of the reply: in the next request they
-    /// would otherwise stand there twice. What was shown stays shown.
-    fn take_text_calls(&mut self) -> Vec<ReplyCall> {
-        let Some(Part::Text { text }) = self.parts.last_mut() else {
-            return Vec::new();
-        };
-        let (names, callable) = (&self.names, &self.callable);
-        let declared = |word: &str| {
-            let name = names.people(word);
-            callable.iter().find(|tool| *tool == name).cloned()
-        };
-        let Some(found) = text_calls::find(text, declared) else {
-            return Vec::new();
-        };
-        text.truncate(found.text_bytes);
-        if text.is_empty() {
-            self.parts.pop();
-        }
-        found.calls
     }
 }
 

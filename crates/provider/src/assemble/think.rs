@@ -1,13 +1,59 @@
-//! Thinking that comes as text: `<think>…</think>` at the beginning of a reply (SPEC 7.4).
+//! Thinking that comes as text, at the beginning of a reply (SPEC 7.4).
 //!
-//! Only there: a tag later on is something the model writes about. Tags may be split over any number of chunks, so
-//! that what might become one is held back.
+//! Only there: a tag later on is something the model writes about. Tags may be split over any number of chunks, so that what
+//! might become one is held back. Some templates open the tag themselves, so that the reply has only the closing one: then
+//! what was taken for text was thinking ([`Heard::WasThinking`]).
 
-const OPEN: &str = "<think>";
-const CLOSE: &str = "</think>";
+use super::lines::{Lines, Place as At};
+
+/// What models put around their thinking.
+const PAIRS: &[(&str, &str)] = &[
+    // DeepSeek, Qwen, GLM and most others
+    ("<think>", "</think>"),
+    // Nova, and who was told to
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    // Sky-T1, OpenThinker
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    // Magistral
+    ("[THINK]", "[/THINK]"),
+    // Seed-OSS
+    ("<seed:think>", "</seed:think>"),
+    // Command A
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    // Kimi-VL
+    ("◁think▷", "◁/think▷"),
+    // gpt-oss
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+    ("<|start|>assistant<|channel|>analysis<|message|>", "<|end|>"),
+];
+
+/// Closing tags that a reply may have without the opening one.
+const UNOPENED: &[&str] = &[
+    "</think>",
+    "</thinking>",
+    "[/THINK]",
+    "</seed:think>",
+    "<|end_of_thought|>",
+];
+
+/// What stands before the answer in gpt-oss's own tokens.
+const ANSWERS: &[&str] = &[
+    "<|channel|>final<|message|>",
+    "<|start|>assistant<|channel|>final<|message|>",
+    "<|channel|>commentary<|message|>",
+    "<|start|>assistant<|channel|>commentary<|message|>",
+];
+
+/// What stands behind it.
+const ANSWER_ENDS: &[&str] = &["<|return|>", "<|end|>"];
 
 /// Bytes of white space before the tag; after more than that, the reply is text.
 const LEAD_BYTES_MAX: usize = 64;
+
+/// Bytes of thinking that may come before a closing tag that was never opened.
+const UNOPENED_BYTES_MAX: usize = 1 << 20;
 
 /// Whether the model speaks or thinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +64,29 @@ pub enum Voice {
     Thinking,
 }
 
+/// What a piece of text turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Something was said; perhaps nothing.
+    Said(Voice, String),
+    /// All text so far was thinking.
+    WasThinking,
+}
+
 /// Where in the reply we are.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Nothing but white space and perhaps the beginning of the tag so far.
+    /// Nothing but white space and perhaps the beginning of a tag so far.
     #[default]
     Start,
-    /// Inside.
-    Inside,
-    /// Behind the closing tag, before the first letter: servers put empty lines there.
+    /// Inside, until this tag.
+    Inside(&'static str),
+    /// Behind a closing tag, before the first letter: servers put empty lines there.
     Between,
+    /// In text that may yet turn out to be thinking.
+    Open,
+    /// In an answer between gpt-oss's tokens.
+    Answer,
     /// In the text.
     Past,
 }
@@ -37,79 +96,187 @@ enum Place {
 pub struct ThinkSplitter {
     place: Place,
     held: String,
+    lines: Lines,
+    /// Bytes of text that may yet turn out to be thinking.
+    open_bytes: usize,
 }
 
 impl ThinkSplitter {
     /// True once all that follows is text.
     pub fn is_past(&self) -> bool {
-        self.place == Place::Past
+        self.place == Place::Past && self.held.is_empty()
     }
 
-    /// Takes the next piece of text; what comes out may be empty.
-    pub fn split(&mut self, text: &str) -> Vec<(Voice, String)> {
+    /// The server tells thinking from text by itself: a tag that was never opened is only text. What was held back stays.
+    pub fn is_told(&mut self) {
+        if self.place == Place::Open {
+            self.place = Place::Past;
+        }
+    }
+
+    /// Takes the next piece of text.
+    pub fn split(&mut self, text: &str) -> Vec<Heard> {
         let mut out = Vec::new();
         self.held.push_str(text);
-        loop {
-            match self.place {
-                Place::Start => {
-                    let lead = self.held.len() - self.held.trim_start().len();
-                    let word = self.held.trim_start();
-                    if lead > LEAD_BYTES_MAX {
-                        self.place = Place::Past;
-                    } else if word.starts_with(OPEN) {
-                        self.held.drain(..lead + OPEN.len());
-                        self.place = Place::Inside;
-                    } else if OPEN.starts_with(word) {
-                        return out;
-                    } else {
-                        self.place = Place::Past;
-                    }
-                }
-                Place::Inside => {
-                    let Some(at) = self.held.find(CLOSE) else {
-                        let keep = self.held.len() - partial_tag_bytes(&self.held);
-                        let rest = self.held.split_off(keep);
-                        out.push((Voice::Thinking, std::mem::replace(&mut self.held, rest)));
-                        return out;
-                    };
-                    let rest = self.held.split_off(at);
-                    out.push((Voice::Thinking, std::mem::replace(&mut self.held, rest)));
-                    self.held.drain(..CLOSE.len());
-                    self.place = Place::Between;
-                }
-                Place::Between => {
-                    let lead = self.held.len() - self.held.trim_start().len();
-                    self.held.drain(..lead);
-                    if self.held.is_empty() {
-                        return out;
-                    }
-                    self.place = Place::Past;
-                }
-                Place::Past => {
-                    out.push((Voice::Text, std::mem::take(&mut self.held)));
-                    return out;
-                }
+        while match self.place {
+            Place::Start => self.start(),
+            Place::Inside(close) => self.inside(close, &mut out),
+            Place::Between => self.between(),
+            Place::Open => self.open(&mut out),
+            Place::Answer => self.answer(&mut out),
+            Place::Past => {
+                self.say(Voice::Text, self.held.len(), &mut out);
+                false
+            }
+        } {}
+        out
+    }
+
+    /// Ends the text and returns what was held back.
+    pub fn end(&mut self) -> Vec<Heard> {
+        let held = std::mem::take(&mut self.held);
+        let voice = match std::mem::replace(&mut self.place, Place::Past) {
+            Place::Inside(_) => Voice::Thinking,
+            Place::Open if UNOPENED.contains(&held.as_str()) => return vec![Heard::WasThinking],
+            Place::Start | Place::Between | Place::Open | Place::Answer | Place::Past => Voice::Text,
+        };
+        if held.is_empty() {
+            return Vec::new();
+        }
+        vec![Heard::Said(voice, held)]
+    }
+
+    /// Each of these looks at what is held and says whether there is more to look at.
+    fn start(&mut self) -> bool {
+        let lead = self.held.len() - self.held.trim_start().len();
+        if lead > LEAD_BYTES_MAX {
+            self.place = Place::Open;
+            return true;
+        }
+        let word = self.held.get(lead..).unwrap_or_default();
+        if let Some(close) = UNOPENED.iter().find(|close| word.starts_with(**close)) {
+            self.held.drain(..lead + close.len());
+            self.place = Place::Between;
+            return true;
+        }
+        let may_close = UNOPENED.iter().any(|close| close.starts_with(word));
+        match self.tag(lead) {
+            Some(is_whole) => is_whole,
+            None if may_close => false,
+            None => {
+                self.place = Place::Open;
+                true
             }
         }
     }
 
-    /// Ends the text and returns what was held back.
-    pub fn end(&mut self) -> Option<(Voice, String)> {
-        let held = std::mem::take(&mut self.held);
-        let voice = match std::mem::replace(&mut self.place, Place::Past) {
-            Place::Inside => Voice::Thinking,
-            Place::Start | Place::Between | Place::Past => Voice::Text,
+    fn inside(&mut self, close: &'static str, out: &mut Vec<Heard>) -> bool {
+        let Some(at) = self.held.find(close) else {
+            let keep = self.held.len() - partial_bytes(&self.held, &[close]);
+            self.say(Voice::Thinking, keep, out);
+            return false;
         };
-        (!held.is_empty()).then_some((voice, held))
+        self.say(Voice::Thinking, at, out);
+        self.held.drain(..close.len());
+        self.place = Place::Between;
+        true
+    }
+
+    fn between(&mut self) -> bool {
+        let lead = self.held.len() - self.held.trim_start().len();
+        self.held.drain(..lead);
+        match self.tag(0) {
+            Some(is_whole) => is_whole,
+            None => {
+                self.place = Place::Past;
+                true
+            }
+        }
+    }
+
+    /// Takes an opening tag off behind that much white space. Some(false) while there may be one, none where there is none.
+    fn tag(&mut self, lead: usize) -> Option<bool> {
+        let word = self.held.get(lead..)?;
+        let opened = PAIRS.iter().map(|(open, close)| (*open, Place::Inside(close)));
+        let mut tags = opened.chain(ANSWERS.iter().map(|open| (*open, Place::Answer)));
+        if let Some((open, place)) = tags.clone().find(|(open, _)| word.starts_with(open)) {
+            self.held.drain(..lead + open.len());
+            self.place = place;
+            return Some(true);
+        }
+        tags.any(|(open, _)| open.starts_with(word)).then_some(false)
+    }
+
+    /// Text, until a closing tag that was never opened stands alone at the beginning or the end of its line.
+    fn open(&mut self, out: &mut Vec<Heard>) -> bool {
+        let may_be = |rest: &str, tag: &str| rest.starts_with(tag) || tag.starts_with(rest);
+        let is_tag = |rest: &str, _: At| {
+            let opens = PAIRS.iter().any(|(open, _)| may_be(rest, open));
+            opens || UNOPENED.iter().any(|close| may_be(rest, close))
+        };
+        let stop = self.lines.next(&self.held, is_tag);
+        let (at, place) = stop.unwrap_or((self.held.len(), At::Anywhere));
+        self.open_bytes += at;
+        self.say(Voice::Text, at, out);
+        // A tag that is opened here is what the model writes about, and so is the one that closes it.
+        if self.open_bytes > UNOPENED_BYTES_MAX || PAIRS.iter().any(|(open, _)| self.held.starts_with(open)) {
+            self.place = Place::Past;
+            return !self.held.is_empty();
+        }
+        let Some(close) = UNOPENED.iter().find(|close| self.held.starts_with(**close)) else {
+            return false;
+        };
+        let behind = self.held.get(close.len()..).unwrap_or_default();
+        match behind.chars().next() {
+            _ if place >= At::Line => {}
+            // Whether it ends its line is not known yet.
+            None => return false,
+            Some('\n' | '\r') => {}
+            Some(_) => {
+                self.lines.pass(b'<');
+                self.say(Voice::Text, 1, out);
+                return true;
+            }
+        }
+        out.push(Heard::WasThinking);
+        self.held.drain(..close.len());
+        self.place = Place::Between;
+        true
+    }
+
+    fn answer(&mut self, out: &mut Vec<Heard>) -> bool {
+        let ends = ANSWER_ENDS
+            .iter()
+            .filter_map(|end| Some((self.held.find(end)?, end.len())));
+        let Some((at, bytes)) = ends.min() else {
+            let keep = self.held.len() - partial_bytes(&self.held, ANSWER_ENDS);
+            self.say(Voice::Text, keep, out);
+            return false;
+        };
+        self.say(Voice::Text, at, out);
+        self.held.drain(..bytes);
+        self.place = Place::Between;
+        true
+    }
+
+    /// Says the first bytes of what is held.
+    fn say(&mut self, voice: Voice, bytes: usize, out: &mut Vec<Heard>) {
+        if bytes > 0 {
+            let rest = self.held.split_off(bytes);
+            out.push(Heard::Said(voice, std::mem::replace(&mut self.held, rest)));
+        }
     }
 }
 
-/// How many bytes at the end may be the beginning of the closing tag.
-fn partial_tag_bytes(text: &str) -> usize {
-    (1..CLOSE.len())
-        .rev()
-        .find(|bytes| CLOSE.get(..*bytes).is_some_and(|tag| text.ends_with(tag)))
-        .unwrap_or(0)
+/// How many bytes at the end may be the beginning of one of these tags.
+fn partial_bytes(text: &str, tags: &[&str]) -> usize {
+    let of = |tag: &str| {
+        let cuts = (1..tag.len()).rev();
+        cuts.filter_map(|bytes| tag.get(..bytes))
+            .find(|head| text.ends_with(head))
+            .map_or(0, str::len)
+    };
+    tags.iter().map(|tag| of(tag)).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -123,24 +290,26 @@ mod tests {
         ways.extend((0..chars.len()).map(|at| vec![chars[..at].concat(), chars[at..].concat()]));
         for way in ways {
             let mut splitter = ThinkSplitter::default();
-            let mut pieces: Vec<_> = way.iter().flat_map(|piece| splitter.split(piece)).collect();
-            pieces.extend(splitter.end());
-            let said = |voice| {
-                let of = pieces.iter().filter(|piece| piece.0 == voice);
-                of.map(|piece| piece.1.as_str()).collect::<String>()
-            };
-            assert_eq!(
-                (said(Voice::Thinking).as_str(), said(Voice::Text).as_str()),
-                (thinking, text),
-                "{way:?}"
-            );
+            let mut heard: Vec<_> = way.iter().flat_map(|piece| splitter.split(piece)).collect();
+            heard.extend(splitter.end());
+            let (mut thought, mut said) = (String::new(), String::new());
+            for piece in heard {
+                match piece {
+                    Heard::Said(Voice::Thinking, piece) => thought.push_str(&piece),
+                    Heard::Said(Voice::Text, piece) => said.push_str(&piece),
+                    Heard::WasThinking => thought.push_str(&std::mem::take(&mut said)),
+                }
+            }
+            assert_eq!((thought.as_str(), said.as_str()), (thinking, text), "{way:?}");
         }
     }
 
-    /// SPEC 7.4: `<think>` at the beginning is thinking, however it is cut.
+    /// SPEC 7.4: tags at the beginning hold thinking, whoever's they are and however they are cut.
     #[test]
     fn tags() {
-        check("<think>a</think>b", "a", "b");
+        for (open, close) in PAIRS {
+            check(&format!("{open}a < b{close}\n\nc"), "a < b", "c");
+        }
         check(
             "\n <think>\na < b </thin\n</think>\n\nžb </think>",
             "\na < b </thin\n",
@@ -148,6 +317,40 @@ mod tests {
         );
         check("<think></think>", "", "");
         check("<think>never closed </th", "never closed </th", "");
+        check("<think>a</think><think>b</think>c", "ab", "c");
+    }
+
+    /// SPEC 7.4: a template that opens the tag leaves only the closing one to the reply.
+    #[test]
+    fn closing_tags_alone() {
+        check("hm\n</think>\n\nyes", "hm\n", "yes");
+        check("hm.</think>\nyes", "hm.", "yes");
+        check("hm</think>", "hm", "");
+        check("</think>\n\nyes", "", "yes");
+        check("hm\n[/THINK]yes", "hm\n", "yes");
+        for text in [
+            "The tag `</think>` ends it.",
+            "Write </think> behind it.",
+            "x\n```\n</think>\n```\ny",
+            "x\n> </think>\ny",
+        ] {
+            check(text, "", text);
+        }
+        let long = "x".repeat(UNOPENED_BYTES_MAX + 1);
+        let mut splitter = ThinkSplitter::default();
+        let heard = splitter.split(&format!("{long}\n</think>\n"));
+        assert!(!heard.contains(&Heard::WasThinking));
+    }
+
+    /// SPEC 7.4: gpt-oss's own tokens, when its server does not know them.
+    #[test]
+    fn channels() {
+        let analysis = "<|channel|>analysis<|message|>hm<|end|>";
+        let answer = "<|start|>assistant<|channel|>final<|message|>yes<|return|>";
+        check(&format!("{analysis}{answer}"), "hm", "yes");
+        check(answer, "", "yes");
+        let call = "<|start|>assistant<|channel|>commentary to=functions.x<|message|>{}<|call|>";
+        check(&format!("{analysis}{call}"), "hm", call);
     }
 
     /// SPEC 7.4: elsewhere it is text.
@@ -155,7 +358,7 @@ mod tests {
     fn text() {
         check("a <think>b</think>", "", "a <think>b</think>");
         check("<thin", "", "<thin");
-        check("<thinking>a", "", "<thinking>a");
+        check("<thinker>a", "", "<thinker>a");
         check("", "", "");
         check("  a", "", "  a");
         let wide = " ".repeat(LEAD_BYTES_MAX + 1);
