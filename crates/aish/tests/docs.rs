@@ -269,3 +269,17 @@ fn dependencies_have_a_line() {
         &differences(&documented, &real, "docs/dependencies.md"),
     );
 }
+
+/// SPEC 7.1: the providers that have a name are those of the list that people read.
+#[test]
+fn providers_are_documented() {
+    let reference = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let section = reference.split("### `models.<name>.preset`").nth(1).unwrap();
+    let values = section.lines().find(|line| line.starts_with("- value: ")).unwrap();
+    let real: BTreeSet<String> = values.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let documented: BTreeSet<String> = read("docs/models.md").first_cells().collect();
+    expect_none(
+        "the providers of docs/models.md",
+        &differences(&documented, &real, "docs/models.md"),
+    );
+}
