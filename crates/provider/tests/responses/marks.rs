@@ -15,6 +15,9 @@ fn completed() -> Value {
 /// The marks of an event: the item's id, the call's, the place.
 type Marks = [Value; 3];
 
+/// Which marks an event has, given its call (0 or 1) and how many events of that call came before.
+type Marker<'m> = &'m dyn Fn(usize, usize) -> Marks;
+
 /// An event about an item.
 fn of_item(kind: &str, [id, call_id, index]: Marks, arguments: &str) -> Value {
     json!({"type": kind, "output_index": index, "item": {"type": "function_call", "id": id, "call_id": call_id,
@@ -27,9 +30,8 @@ fn of_fragment([id, call_id, index]: Marks, delta: &str) -> Value {
         "delta": delta})
 }
 
-/// Two calls, their fragments interleaved, the second over before the first. `marks` is told which call (0 or 1) and how
-/// many events of it came before.
-fn two_calls(marks: impl Fn(usize, usize) -> Marks) -> String {
+/// Two calls, their fragments interleaved, the second over before the first.
+fn two_calls(marks: Marker<'_>) -> String {
     stream_of(&[
         of_item("response.output_item.added", marks(0, 0), ""),
         of_item("response.output_item.added", marks(1, 0), ""),
@@ -48,7 +50,7 @@ fn two_calls(marks: impl Fn(usize, usize) -> Marks) -> String {
 fn one_right_mark_is_enough() {
     let id = |nth: usize| json!(format!("fc_{nth}"));
     let call_id = |nth: usize| json!(format!("call_{nth}"));
-    let ways: [(&str, &dyn Fn(usize, usize) -> Marks); 6] = [
+    let ways: [(&str, Marker<'_>); 6] = [
         // https://github.com/BerriAI/litellm/issues/30071
         ("another id in each event", &|nth, before| {
             [json!(format!("{nth}{before}").repeat(200)), Value::Null, json!(nth)]
