@@ -7,6 +7,8 @@
 use aish_provider::assemble::Ending;
 use aish_provider::profile::Format;
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 #[path = "corpus/arrivals.rs"]
 mod arrivals;
@@ -93,6 +95,57 @@ fn cut_anywhere_runs_nothing(case: &Case) {
         "{} after a broken connection: {broken:#?}",
         case.name
     );
+}
+
+/// Streams that a real llama.cpp sent, by the API it was asked through: they come in every way too, and mean the same.
+const RECORDINGS: [(Format, &str); 3] = [
+    (Format::OpenaiChat, "llamacpp"),
+    (Format::OpenaiResponses, "llamacpp-responses"),
+    (Format::Anthropic, "llamacpp-messages"),
+];
+
+/// SPEC 7.3, 7.4: recordings of a real server mean the same however they arrive, and cut ones run nothing.
+#[test]
+fn recordings_arrive_in_every_way() {
+    let tools = ["weather.get", "time.now"].map(str::to_owned);
+    for (format, folder) in RECORDINGS {
+        let streams = recordings(folder);
+        assert!(streams.len() >= 2, "{folder}");
+        for (name, stream) in streams {
+            let whole = read(format, &tools, [stream.as_slice()]).reply;
+            for arrival in arrivals::of(&stream) {
+                let heard = read(format, &tools, arrival.chunks.iter().map(Vec::as_slice));
+                assert_eq!(heard.reply, whole, "{name}, {}", arrival.how);
+            }
+            let step = 1 + stream.len() / CUTS;
+            for cut in (0..stream.len()).step_by(step) {
+                let heard = read(format, &tools, [&stream[..cut]]);
+                assert!(
+                    !heard.has_calls() || heard.reply.calls == whole.calls,
+                    "{name} cut at {cut}"
+                );
+                assert!(!heard.has_calls() || cut > stream.len() / 2, "{name} cut at {cut}");
+            }
+        }
+    }
+}
+
+/// Where a recording is cut: at so many places.
+const CUTS: usize = 400;
+
+fn recordings(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(folder);
+    let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let mut streams: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "sse"))
+        .collect();
+    streams.sort();
+    let named = streams
+        .iter()
+        .map(|path| (path.display().to_string(), fs::read(path).unwrap()));
+    named.collect()
 }
 
 macro_rules! formats {
