@@ -30,14 +30,16 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
         models: Box::new(move || {
             let registry = Arc::clone(&registry);
             Box::pin(async move {
-                let choices = registry.choices().await;
-                choices
-                    .into_iter()
-                    .map(|choice| ModelLine {
-                        origin: list::origin(&registry, &choice),
-                        name: choice.name,
-                    })
-                    .collect()
+                let (shown, left_out) = list::shortened(registry.choices().await, None);
+                let lines = shown.into_iter().map(|choice| ModelLine {
+                    origin: list::origin(&registry, &choice),
+                    name: choice.name,
+                });
+                let more = left_out.into_iter().map(|(provider, count)| ModelLine {
+                    name: String::new(),
+                    origin: list::more(&provider, count),
+                });
+                lines.chain(more).collect()
             })
         }),
         save_rule: app.rule_saver(),

@@ -134,7 +134,7 @@ pub fn with_model(text: &str, name: &str, settings: &[ModelSetting]) -> Result<O
     let mut is_changed = model.is_empty();
     for (key, value) in settings {
         match model.get_mut(key) {
-            Some(Item::Value(old)) if old.to_string().trim() == value.to_string().trim() => {}
+            Some(Item::Value(old)) if is_same(old, value) => {}
             Some(Item::Value(old)) => {
                 let decor = old.decor().clone();
                 *old = value.clone();
@@ -169,6 +169,16 @@ pub fn with_rule(text: &str, list: RuleList, rule: &str) -> Result<Option<String
     }
     push(rules, rule);
     Ok(Some(document.to_string()))
+}
+
+/// Whether two values say the same; comments and white space around them say nothing.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let bare = |value: &Value| {
+        let mut value = value.clone();
+        value.decor_mut().clear();
+        value.to_string()
+    };
+    bare(one) == bare(other)
 }
 
 /// Adds an item in the layout of the list: on a line of its own where the others are, and below the comment that belongs to

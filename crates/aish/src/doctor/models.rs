@@ -11,10 +11,12 @@ use aish_provider::{ErrorKind, ProviderError, Request};
 use futures_util::future::{join, join_all};
 use std::time::{Duration, Instant};
 
+/// How long it may take to find out which model is in use: a provider may have to be asked.
+const CHOICE_TIMEOUT_MS: u64 = 3_000;
 /// How long a server may take to name its models.
 const LIST_TIMEOUT_MS: u64 = 4_000;
 /// How long the model may take to answer.
-const ANSWER_TIMEOUT_S: u64 = 8;
+const ANSWER_TIMEOUT_S: u64 = 5;
 /// Tokens it may answer with: some providers refuse fewer.
 const ANSWER_TOKENS_MAX: u64 = 16;
 /// Models of this machine that are named.
@@ -23,7 +25,13 @@ const NAMES_SHOWN_MAX: usize = 5;
 /// Everything about models. Servers are asked at once.
 pub(super) async fn all(app: &App, question: Question) -> Vec<Finding> {
     let registry = Registry::new(app.config(), &app.environment);
-    let start = registry.choose(app.wanted_model()).await;
+    let limit = Duration::from_millis(CHOICE_TIMEOUT_MS);
+    let start = match tokio::time::timeout(limit, registry.choose(app.wanted_model())).await {
+        Ok(start) => start,
+        Err(_) => Err(format!(
+            "the provider did not name its models within {CHOICE_TIMEOUT_MS} ms"
+        )),
+    };
     let mut findings = keys(app, &registry);
     let names: Vec<String> = app.config().models.iter().map(|model| model.name.clone()).collect();
     let mut choices: Vec<Choice> = names.iter().filter_map(|name| registry.known(name)).collect();
@@ -59,10 +67,10 @@ pub(super) async fn all(app: &App, question: Question) -> Vec<Finding> {
             Question::Asked | Question::Skipped => None,
         }
     };
-    let (servers, answer) = join(servers, answer).await;
+    let ((servers, answer), here) = join(join(servers, answer), here(&registry)).await;
     findings.extend(servers);
     findings.extend(answer);
-    findings.push(here(&registry).await);
+    findings.push(here);
     findings
 }
 

@@ -57,7 +57,7 @@ pub async fn run(app: &App, output: Output) -> Result<u8, Failure> {
             });
             let more = left_out
                 .iter()
-                .map(|(provider, count)| format!("  … {count} more of {provider}: aish models list --output json\n"));
+                .map(|(provider, count)| format!("  {}\n", more(provider, *count)));
             print(&lines.chain(more).collect::<String>())
         }
     }
@@ -84,6 +84,11 @@ pub fn shortened(choices: Vec<Choice>, keep: Option<&str>) -> (Vec<Choice>, Vec<
         }
     }
     (shown, left_out)
+}
+
+/// The line about models of a provider that are not shown.
+pub fn more(provider: &str, count: usize) -> String {
+    format!("… {count} more of {provider}: aish models list --output json")
 }
 
 /// The provider of a model: that of the table whose address it has, else its host.

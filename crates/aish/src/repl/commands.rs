@@ -5,7 +5,7 @@ use super::{Next, Repl, ReplError, restore, show};
 use crate::term::Form;
 use aish_core::policy::ApprovalMode;
 use aish_core::sanitize;
-use aish_engine::{Driver, Settings, now_ms};
+use aish_engine::{Driver, Routing, Settings, now_ms};
 use aish_store::{SessionFilter, SessionSummary};
 use std::sync::Arc;
 
@@ -74,7 +74,11 @@ impl Repl {
                 self.front
                     .say(&format!("model: {name}, from the next message on"))
                     .await;
-                self.engine.update(|settings| settings.model = name);
+                // Whoever names a model wants that one asked, whatever is asked of it.
+                self.engine.update(|settings| {
+                    settings.model = name;
+                    settings.routing = Routing::default();
+                });
             }
             Err(problem) => self.front.say(&problem).await,
         }
@@ -100,12 +104,16 @@ impl Repl {
         let current = self.engine.settings().model;
         let lines = models.iter().map(|model| {
             let mark = if model.name == current { '*' } else { ' ' };
-            let line = format!("{}  {}", model.name, model.origin);
+            let line = match model.name.as_str() {
+                "" => model.origin.clone(),
+                name => format!("{name}  {}", model.origin),
+            };
             format!("{mark} {}\n", sanitize::single_line(&line))
         });
         self.front.print(&lines.collect::<String>()).await;
+        let names = models.into_iter().map(|model| model.name);
         self.words
-            .update(|words| words.models = models.into_iter().map(|model| model.name).collect());
+            .update(|words| words.models = names.filter(|name| !name.is_empty()).collect());
     }
 
     async fn list_sessions(&mut self) {

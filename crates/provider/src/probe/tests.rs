@@ -32,7 +32,13 @@ fn what_a_refusal_is() {
 #[test]
 fn what_keeps_to_the_schema() {
     assert!(questions::fits(" {\"answer\": 4}\n"));
-    for odd in ["4", "{\"answer\": \"4\"}", "```json\n{\"answer\": 4}\n```", "", "{\"answer\": 4} yes"] {
+    for odd in [
+        "4",
+        "{\"answer\": \"4\"}",
+        "```json\n{\"answer\": 4}\n```",
+        "",
+        "{\"answer\": 4} yes",
+    ] {
         assert!(!questions::fits(odd), "{odd}");
     }
 }
@@ -43,7 +49,10 @@ async fn nobody_there() {
     let client = crate::client::client(&Timeouts::default(), &crate::client::Network::default()).unwrap();
     let profile = ModelProfile::openai_chat("http://127.0.0.1:1/v1", "m");
     let mut told = Vec::new();
-    let probed = run(&client, profile.clone(), None, &mut |finding| told.push(finding.clone())).await;
+    let probed = run(&client, profile.clone(), None, &mut |finding| {
+        told.push(finding.clone())
+    })
+    .await;
     assert_eq!(probed.failure.unwrap().kind, ErrorKind::Connect);
     assert_eq!((probed.profile, probed.findings.len()), (profile, 1));
     assert_eq!(told, probed.findings);

@@ -6,7 +6,7 @@ use super::schema;
 use rusqlite::Connection;
 
 /// Bytes of a file that is checked page by page; reading more takes longer than anybody waits.
-const CHECKED_BYTES_MAX: u64 = 256 << 20;
+const CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// How a ledger's file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
