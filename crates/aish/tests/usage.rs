@@ -254,3 +254,24 @@ fn a_wait_in_a_script() {
     assert_eq!(output.stderr.matches("trying").count(), 1, "{output:?}");
     assert_eq!(output.stdout, "there you are\n");
 }
+
+/// SPEC 12: a server may count anything; sums stop at the end of what can be counted.
+#[test]
+fn absurd_counts() {
+    let counts = json!({
+        "choices": [],
+        "usage": {"prompt_tokens": u64::MAX, "completion_tokens": u64::MAX},
+    });
+    let call = Reply::stream()
+        .call_begins(0, "c1", "glob")
+        .call_arguments(0, r#"{"pattern":"*"}"#)
+        .finish("tool_calls")
+        .event(&counts);
+    let server = FakeServer::script([
+        call.done(),
+        Reply::stream().says("one").finish("stop").event(&counts).done(),
+    ]);
+    let output = Sandbox::with_model(&server).run(&["-p", "hi"]).success();
+    assert_eq!(output.stdout, "one\n");
+    assert!(!output.stderr.contains("fault"), "{output:?}");
+}

@@ -98,7 +98,8 @@ impl Driver {
                     .as_deref()
                     .and_then(|name| self.engine.models.model(name).ok());
                 return Some(ContextFill {
-                    used_tokens: counted.input_tokens + counted.output_tokens,
+                    // A server may count anything.
+                    used_tokens: counted.input_tokens.saturating_add(counted.output_tokens),
                     window_tokens: model.and_then(|model| model.context_window),
                 });
             }
@@ -131,11 +132,11 @@ impl Driver {
             } else if let Body::ToolCall(_) = &event.body {
                 reply.clear();
             } else if let Body::Usage(more) = &event.body {
-                usage.input_tokens += more.input_tokens;
-                usage.output_tokens += more.output_tokens;
-                usage.cached_tokens += more.cached_tokens;
-                usage.cache_write_tokens += more.cache_write_tokens;
-                usage.reasoning_tokens += more.reasoning_tokens;
+                usage.input_tokens = usage.input_tokens.saturating_add(more.input_tokens);
+                usage.output_tokens = usage.output_tokens.saturating_add(more.output_tokens);
+                usage.cached_tokens = usage.cached_tokens.saturating_add(more.cached_tokens);
+                usage.cache_write_tokens = usage.cache_write_tokens.saturating_add(more.cache_write_tokens);
+                usage.reasoning_tokens = usage.reasoning_tokens.saturating_add(more.reasoning_tokens);
                 usage.model.clone_from(&more.model);
             } else if let Body::TurnEnded(ended) = &event.body {
                 reason = ended.reason;
