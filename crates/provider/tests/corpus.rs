@@ -26,12 +26,12 @@ use reading::{Ear, Heard, read};
 
 /// How many cases there are at least, of each format and together.
 const CASES_MIN: [(Format, usize); 4] = [
-    (Format::OpenaiChat, 35),
-    (Format::OpenaiResponses, 10),
-    (Format::Anthropic, 10),
-    (Format::Gemini, 10),
+    (Format::OpenaiChat, 70),
+    (Format::OpenaiResponses, 20),
+    (Format::Anthropic, 20),
+    (Format::Gemini, 20),
 ];
-const CASES_MIN_TOGETHER: usize = 80;
+const CASES_MIN_TOGETHER: usize = 140;
 
 /// Every case names the report it comes from, and says something no other says.
 #[test]
