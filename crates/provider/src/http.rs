@@ -8,6 +8,7 @@
 //! Errors say what was tried and what went wrong on one line; neither the key nor credentials in the address get into
 //! them, even where the server repeats them.
 
+use crate::assemble::{Assembler, Callable};
 use crate::client::Timeouts;
 use crate::codec::{Codec, Encoded, codec_of};
 use crate::profile::{CallsPerReply, ModelProfile};
@@ -114,10 +115,10 @@ impl HttpProvider {
         let target = Target::new(&url, self.key.clone());
         let response = self.post(&url, encoded, &target).await?;
         let callable = match request.tool_choice {
-            ToolChoice::Auto if profile.tools.is_yes() => request.tools.iter().map(|tool| tool.name.clone()).collect(),
+            ToolChoice::Auto if profile.tools.is_yes() => request.tools.iter().map(Callable::of).collect(),
             ToolChoice::Auto | ToolChoice::None => Vec::new(),
         };
-        let assembler = crate::assemble::Assembler::new(names, callable);
+        let assembler = Assembler::with_callable(names, callable);
         let assembler = match profile.calls {
             CallsPerReply::Any => assembler,
             CallsPerReply::One => assembler.with_calls_max(1),

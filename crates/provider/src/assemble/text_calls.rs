@@ -10,6 +10,8 @@
 use super::lines::Lines;
 use crate::ReplyCall;
 use crate::codec::names::WireNames;
+use aish_core::message::ToolSpec;
+use serde_json::Value;
 
 mod forms;
 pub(super) mod hold;
@@ -37,6 +39,21 @@ pub struct Callable {
     pub name: String,
     /// Its parameters that are text: what looks like a number stays text there.
     pub texts: Vec<String>,
+}
+
+impl Callable {
+    /// That tool, its texts those of its parameters that take a string and nothing else.
+    pub fn of(tool: &ToolSpec) -> Self {
+        let parameters = tool.input_schema.get("properties").and_then(Value::as_object);
+        let texts = parameters.into_iter().flatten();
+        Self {
+            name: tool.name.clone(),
+            texts: texts
+                .filter(|(_, schema)| schema.get("type").and_then(Value::as_str) == Some("string"))
+                .map(|(name, _)| name.clone())
+                .collect(),
+        }
+    }
 }
 
 /// The tools that calls may name, and how they are named on the wire.

@@ -27,6 +27,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
+mod tags;
+mod tokens;
+
 /// A form: what it begins with, where that may stand, and what reads the rest.
 struct Form {
     open: &'static str,
@@ -246,196 +249,6 @@ impl<'t> Calls<'t> {
         }
     }
 
-    /// What stands between tags: objects, functions, or a name with keys and values.
-    fn tagged(&mut self, close: &'static str) -> Parsed<()> {
-        self.reader.spaces();
-        match self.reader.rest.chars().next() {
-            None => return Err(Miss::NotYet),
-            Some('{' | '[') => {
-                self.json()?;
-                return self.reader.close(&[close]);
-            }
-            Some('<') => self.reader.token("<function=")?,
-            Some(_) => return self.keys_and_values(close),
-        }
-        loop {
-            self.function()?;
-            if self.reader.choice(["<function=", close])? == 1 {
-                return Ok(());
-            }
-        }
-    }
-
-    fn keys_and_values(&mut self, close: &str) -> Parsed<()> {
-        let tool = self.reader.name()?;
-        let tool = self.tools.declared(tool).ok_or(Miss::Never)?;
-        let mut arguments = Map::new();
-        self.reader.spaces();
-        while self.reader.choice(["<arg_key>", close])? == 0 {
-            let key = self.reader.until("</arg_key>")?.trim();
-            self.reader.spaces();
-            self.reader.token("<arg_value>")?;
-            let value = self.reader.until("</arg_value>")?;
-            arguments.insert(key.to_owned(), typed(tool, key, value));
-            self.reader.spaces();
-        }
-        self.add_all(tool, arguments);
-        Ok(())
-    }
-
-    fn function_alone(&mut self) -> Parsed<()> {
-        self.function()?;
-        // Qwen3-Coder forgets the tag before, not the one behind.
-        self.reader.optional(&["</tool_call>"]).map(drop)
-    }
-
-    /// `name>{…}</function>` or `name><parameter=x>…</parameter></function>`.
-    fn function(&mut self) -> Parsed<()> {
-        let name = self.reader.until(">")?.trim_matches(['"', '\'', ' ']);
-        self.reader.spaces();
-        if self.reader.rest.starts_with('{') {
-            let arguments = self.reader.json()?;
-            self.add(name, arguments)?;
-            self.reader.close(&["</function>"])?;
-        } else {
-            let tool = self.tools.declared(name).ok_or(Miss::Never)?;
-            let mut arguments = Map::new();
-            loop {
-                self.reader.spaces();
-                if self.reader.choice(["<parameter=", "</function>"])? == 1 {
-                    break;
-                }
-                let key = self.reader.until(">")?.trim_matches(['"', '\'', ' ']);
-                let value = self.reader.until("</parameter>")?;
-                arguments.insert(key.to_owned(), typed(tool, key, value));
-            }
-            self.add_all(tool, arguments);
-        }
-        self.reader.spaces();
-        Ok(())
-    }
-
-    /// `<invoke name="…"><parameter name="…" string="true">…</parameter></invoke>…`, their names behind a prefix.
-    fn invokes(&mut self, prefix: &str, close: &str) -> Parsed<()> {
-        let tags = ["invoke name=\"", "/invoke>", "parameter name=\"", "/parameter>"];
-        let [invoke, invoked, parameter, parameter_end] = tags.map(|tag| match tag.strip_prefix('/') {
-            Some(tag) => format!("</{prefix}{tag}"),
-            None => format!("<{prefix}{tag}"),
-        });
-        self.reader.spaces();
-        self.reader.token(&invoke)?;
-        loop {
-            let tool = self.reader.until("\">")?;
-            let tool = self.tools.declared(tool).ok_or(Miss::Never)?;
-            let mut arguments = Map::new();
-            loop {
-                self.reader.spaces();
-                if self.reader.choice([&parameter, &invoked])? == 1 {
-                    break;
-                }
-                let key = self.reader.until("\"")?;
-                let is_text = self.reader.until(">")?.contains("string=\"true\"");
-                let value = self.reader.until(&parameter_end)?;
-                let value = if is_text {
-                    Value::from(value)
-                } else {
-                    typed(tool, key, value)
-                };
-                arguments.insert(key.to_owned(), value);
-            }
-            self.add_all(tool, arguments);
-            self.reader.spaces();
-            if self.reader.choice([&invoke, close])? == 1 {
-                return Ok(());
-            }
-        }
-    }
-
-    fn python_tag(&mut self) -> Parsed<()> {
-        self.json()?;
-        self.reader.spaces();
-        while self.reader.optional(&[";"])? == Optional::There {
-            self.json()?;
-            self.reader.spaces();
-        }
-        Ok(())
-    }
-
-    fn mistral(&mut self) -> Parsed<()> {
-        self.reader.spaces();
-        if self.reader.rest.starts_with(['{', '[']) {
-            return self.json();
-        }
-        let name = self.reader.name()?;
-        if !self.reader.rest.starts_with('{') && self.reader.choice(["[ARGS]", "[CALL_ID]"])? == 1 {
-            self.reader.until("[ARGS]")?;
-        }
-        let arguments = self.reader.json()?;
-        self.add(name, arguments)
-    }
-
-    fn deepseek(&mut self, bar: char) -> Parsed<()> {
-        let token = |words: &str| format!("<{bar}{words}{bar}>");
-        let [begin, separator] = ["tool▁call▁begin", "tool▁sep"].map(token);
-        let [end, all_end] = ["tool▁call▁end", "tool▁calls▁end"].map(token);
-        self.reader.spaces();
-        self.reader.token(&begin)?;
-        loop {
-            let mut name = self.reader.until(&separator)?.trim();
-            let is_fenced = name == "function";
-            if is_fenced {
-                name = self.reader.until("\n")?;
-                self.reader.spaces();
-                self.reader.token("```")?;
-                self.reader.until("\n")?;
-            }
-            let arguments = self.reader.json()?;
-            self.add(name, arguments)?;
-            if is_fenced {
-                self.reader.spaces();
-                self.reader.token("```")?;
-            }
-            self.reader.close(&[&end])?;
-            self.reader.spaces();
-            if self.reader.is_empty() || self.reader.choice([&begin, &all_end])? == 1 {
-                return Ok(());
-            }
-        }
-    }
-
-    fn kimi(&mut self) -> Parsed<()> {
-        self.reader.spaces();
-        self.reader.token("<|tool_call_begin|>")?;
-        loop {
-            let id = self.reader.until("<|tool_call_argument_begin|>")?;
-            // `functions.name:0`
-            let name = id.trim().rsplit_once(':').map_or(id, |(name, _)| name);
-            let arguments = self.reader.json()?;
-            self.add(name, arguments)?;
-            self.reader.close(&["<|tool_call_end|>"])?;
-            self.reader.spaces();
-            let next = ["<|tool_call_begin|>", "<|tool_calls_section_end|>"];
-            if self.reader.is_empty() || self.reader.choice(next)? == 1 {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The header of a message, which names who it is for, and the message.
-    fn harmony(&mut self) -> Parsed<()> {
-        let header = self.reader.until("<|message|>")?;
-        let (_, name) = header.split_once("to=functions.").ok_or(Miss::Never)?;
-        let name = Reader {
-            rest: &format!("{name} "),
-        }
-        .name()?
-        .to_owned();
-        let arguments = self.reader.json()?;
-        self.add(&name, arguments)?;
-        self.reader.spaces();
-        self.reader.optional(&["<|call|>"]).map(drop)
-    }
-
     /// Our own words for an earlier call, which models that were told of one repeat.
     fn ours(&mut self) -> Parsed<()> {
         let name = self.reader.until("]")?;
@@ -501,19 +314,5 @@ fn object(arguments: &str) -> Option<Cow<'_, str>> {
             Some(Cow::Owned(inner))
         }
         _ => None,
-    }
-}
-
-/// A value that stands between tags, where nothing says of what type it is: text where the tool wants text, else what it
-/// reads as.
-fn typed(tool: &Callable, key: &str, value: &str) -> Value {
-    let value = value.strip_prefix('\n').unwrap_or(value);
-    let value = value.strip_suffix('\n').unwrap_or(value);
-    if tool.texts.iter().any(|name| name == key) {
-        return Value::from(value);
-    }
-    match serde_json::from_str(value) {
-        Ok(Value::String(_)) | Err(_) => Value::from(value),
-        Ok(other) => other,
     }
 }

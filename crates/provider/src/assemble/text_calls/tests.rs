@@ -117,6 +117,19 @@ fn functions() {
     check(dsml, "I look.", &[r#"bash({"m":1,"n":"1"})"#]);
 }
 
+/// SPEC 7.4: which parameters are text is told by the tool's schema.
+#[test]
+fn texts_of_a_tool() {
+    let tool = ToolSpec {
+        name: "bash".to_owned(),
+        description: String::new(),
+        input_schema: serde_json::json!({"type": "object", "properties": {
+            "command": {"type": "string"}, "seconds": {"type": "integer"}, "any": {}, "odd": 1,
+        }}),
+    };
+    assert_eq!(Callable::of(&tool).texts, ["command"]);
+}
+
 /// SPEC 7.4: calls behind the tokens of a template.
 #[test]
 fn tokens() {

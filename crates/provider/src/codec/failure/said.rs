@@ -106,8 +106,8 @@ impl Said {
                 self.tags.push(' ');
             }
         }
-        let number = |key| scalar(object.get(key)).parse().ok();
-        let status = ["code", "status_code", "status"].iter().find_map(|key| number(key));
+        let number = |key: &str| scalar(object.get(key)).parse().ok();
+        let status = ["code", "status_code", "status"].iter().copied().find_map(number);
         self.status = status.or(self.status);
         self.wait = object.get("details").and_then(retry_delay).or(self.wait);
         // A plain word under `error` is often only the status again; an object there is the error itself.
