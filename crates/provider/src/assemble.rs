@@ -323,10 +323,9 @@ impl Assembler {
     }
 
     fn text(&mut self, text: &str, out: &mut Vec<Delta>) {
-        if self.think.is_past() {
-            return self.speak(text, out);
-        }
-        for heard in self.think.split(text) {
+        let sure = self.think.take(text);
+        self.speak(sure, out);
+        for heard in self.think.heard() {
             self.hear(heard, out);
         }
     }

@@ -114,10 +114,31 @@ impl ThinkSplitter {
         }
     }
 
-    /// Takes the next piece of text.
-    pub fn split(&mut self, text: &str) -> Vec<Heard> {
+    /// Takes the next piece of text and returns how much of its beginning is text for sure: most replies go through here
+    /// untouched. The rest is held; [`Self::heard`] says what it turned out to be.
+    pub fn take<'p>(&mut self, text: &'p str) -> &'p str {
+        if self.is_past() {
+            return text;
+        }
+        let sure = match self.place {
+            Place::Open if self.held.is_empty() => {
+                let stop = self.lines.next(text, is_tag);
+                stop.map_or(text.len(), |(at, _)| at)
+            }
+            Place::Start | Place::Inside(_) | Place::Between | Place::Open | Place::Answer | Place::Past => 0,
+        };
+        let (sure, rest) = text.split_at_checked(sure).unwrap_or(("", text));
+        self.open_bytes += sure.len();
+        self.held.push_str(rest);
+        sure
+    }
+
+    /// What is known now of what is held.
+    pub fn heard(&mut self) -> Vec<Heard> {
         let mut out = Vec::new();
-        self.held.push_str(text);
+        if self.held.is_empty() {
+            return out;
+        }
         while match self.place {
             Place::Start => self.start(),
             Place::Inside(close) => self.inside(close, &mut out),
@@ -209,11 +230,6 @@ impl ThinkSplitter {
 
     /// Text, until a closing tag that was never opened stands alone at the beginning or the end of its line.
     fn open(&mut self, out: &mut Vec<Heard>) -> bool {
-        let may_be = |rest: &str, tag: &str| rest.starts_with(tag) || tag.starts_with(rest);
-        let is_tag = |rest: &str, _: At| {
-            let opens = PAIRS.iter().any(|(open, _)| may_be(rest, open));
-            opens || UNOPENED.iter().any(|close| may_be(rest, close))
-        };
         let stop = self.lines.next(&self.held, is_tag);
         let (at, place) = stop.unwrap_or((self.held.len(), At::Anywhere));
         self.open_bytes += at;
@@ -268,6 +284,13 @@ impl ThinkSplitter {
     }
 }
 
+/// Whether a tag, opening or closing, may begin with this text.
+fn is_tag(text: &str, _: At) -> bool {
+    let opening = PAIRS.iter().map(|(open, _)| open);
+    let mut tags = opening.chain(UNOPENED);
+    tags.any(|tag| text.starts_with(tag) || tag.starts_with(text))
+}
+
 /// How many bytes at the end may be the beginning of one of these tags.
 fn partial_bytes(text: &str, tags: &[&str]) -> usize {
     let of = |tag: &str| {
@@ -283,6 +306,14 @@ fn partial_bytes(text: &str, tags: &[&str]) -> usize {
 mod tests {
     use super::*;
 
+    /// What a piece of text adds.
+    fn split(splitter: &mut ThinkSplitter, text: &str) -> Vec<Heard> {
+        let sure = splitter.take(text).to_owned();
+        let mut heard = vec![Heard::Said(Voice::Text, sure)];
+        heard.extend(splitter.heard());
+        heard
+    }
+
     /// Thinking and text of a reply, the same for every way to cut it.
     fn check(reply: &str, thinking: &str, text: &str) {
         let chars: Vec<String> = reply.chars().map(String::from).collect();
@@ -290,7 +321,7 @@ mod tests {
         ways.extend((0..chars.len()).map(|at| vec![chars[..at].concat(), chars[at..].concat()]));
         for way in ways {
             let mut splitter = ThinkSplitter::default();
-            let mut heard: Vec<_> = way.iter().flat_map(|piece| splitter.split(piece)).collect();
+            let mut heard: Vec<_> = way.iter().flat_map(|piece| split(&mut splitter, piece)).collect();
             heard.extend(splitter.end());
             let (mut thought, mut said) = (String::new(), String::new());
             for piece in heard {
@@ -338,7 +369,7 @@ mod tests {
         }
         let long = "x".repeat(UNOPENED_BYTES_MAX + 1);
         let mut splitter = ThinkSplitter::default();
-        let heard = splitter.split(&format!("{long}\n</think>\n"));
+        let heard = split(&mut splitter, &format!("{long}\n</think>\n"));
         assert!(!heard.contains(&Heard::WasThinking));
     }
 
