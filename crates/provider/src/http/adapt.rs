@@ -47,6 +47,8 @@ pub(super) struct Asked {
     has_system: bool,
     has_tools: bool,
     has_calls: bool,
+    /// A message of the user's comes right after a result.
+    has_steering: bool,
     has_images: bool,
     has_schema: bool,
     has_max_tokens: bool,
@@ -68,6 +70,10 @@ impl Asked {
             has_system: !request.system.is_empty(),
             has_tools: !request.tools.is_empty(),
             has_calls: request.messages.iter().any(has_call),
+            has_steering: request
+                .messages
+                .windows(2)
+                .any(|pair| matches!(pair, [Message::Tool { .. }, Message::User { .. }])),
             has_images: request.messages.iter().any(has_image),
             has_schema: request.schema.is_some(),
             has_max_tokens: request.max_output_tokens.or(profile.max_output_tokens).is_some(),
@@ -380,7 +386,8 @@ impl Change {
             Self::Tools if asked.has_tools || asked.has_calls => profile.tools = Support::No,
             Self::Names if asked.has_tools => profile.wire_names = WireNaming::Underscore,
             Self::NineIds if asked.has_calls => profile.wire_call_ids = WireCallIds::NineCharacters,
-            Self::StrictAlternation => profile.alternation = Alternation::Strict,
+            // Without, the request would be the same again: then it is the tool role that the template cannot place.
+            Self::StrictAlternation if asked.has_steering => profile.alternation = Alternation::Strict,
             Self::DeveloperRole if profile.system_role == SystemRole::Developer => {
                 profile.system_role = SystemRole::System;
             }
@@ -407,6 +414,7 @@ impl Change {
             | Self::Images
             | Self::Schemas
             | Self::StructuredOutput
+            | Self::StrictAlternation
             | Self::ToolRole => {}
         }
     }

@@ -101,8 +101,8 @@ async fn refusals_end() {
         "temperature is not supported",
         "stream_options is not supported",
         "System role not supported",
-        "roles must alternate",
         "streaming is not supported",
+        "max_tokens is not supported",
         "nothing is supported, not even 'system'",
     ];
     let scripts = words.map(|words| vec![refusal("400 Bad Request", words)]);
@@ -118,7 +118,7 @@ async fn refusals_end() {
     let error = provider.send(with_system).await.err().unwrap();
     assert_eq!((error.kind, server.connections()), (ErrorKind::Status(400), 5));
     assert!(
-        error.message.ends_with("400 Bad Request: streaming is not supported"),
+        error.message.ends_with("400 Bad Request: max_tokens is not supported"),
         "{}",
         error.message
     );

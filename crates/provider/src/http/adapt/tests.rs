@@ -10,6 +10,7 @@ fn everything() -> Asked {
         has_system: true,
         has_tools: true,
         has_calls: true,
+        has_steering: true,
         has_images: true,
         has_schema: true,
         has_max_tokens: true,
