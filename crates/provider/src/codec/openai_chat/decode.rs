@@ -21,8 +21,9 @@ struct Payload<'a> {
     choices: Option<List<Choice<'a>>>,
     #[serde(borrow)]
     model: Str<'a>,
-    usage: Object<Tokens>,
-    x_groq: Object<Groq>,
+    /// Apart, like `message` below: most chunks have none.
+    usage: Option<Box<Object<Tokens>>>,
+    x_groq: Option<Box<Object<Groq>>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -41,7 +42,7 @@ struct Choice<'a> {
     #[serde(borrow)]
     finish_reason: Str<'a>,
     /// Kimi counts here.
-    usage: Object<Tokens>,
+    usage: Option<Box<Object<Tokens>>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -177,12 +178,12 @@ fn pieces(payload: Payload<'_>, text: &str, details: &mut Details, sink: &mut Si
     if let Some(model) = payload.model.non_empty() {
         sink(Piece::Model(model));
     }
-    let groq = payload.x_groq.0.and_then(|groq| groq.usage.0);
-    let mut tokens = payload.usage.0.or(groq);
+    let groq = payload.x_groq.and_then(|groq| groq.0).and_then(|groq| groq.usage.0);
+    let mut tokens = payload.usage.and_then(|usage| usage.0).or(groq);
     for mut choice in payload.choices.unwrap_or_default().0 {
         // Only one choice is ever asked for; a server that sends more would mix them up.
         if choice.index.0.unwrap_or(0) == 0 {
-            tokens = tokens.or(choice.usage.0.take());
+            tokens = tokens.or(choice.usage.take().and_then(|usage| usage.0));
             choice_pieces(choice, details, sink);
         }
     }
