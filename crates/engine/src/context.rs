@@ -39,16 +39,28 @@ pub(crate) struct Prompt {
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
     pub(crate) tools: Vec<ToolSpec>,
-    /// Characters of all of it, as they are estimated.
-    pub(crate) chars: usize,
     /// Results and messages that were left out to make it fit.
     pub(crate) left_out: usize,
     /// True when even so it does not fit, as far as can be known.
     pub(crate) is_too_long: bool,
+}
+
+impl Prompt {
+    /// Characters of all of it, as they are estimated.
+    pub(crate) fn chars(&self) -> usize {
+        let tools = self.tools.iter().map(spec_chars).sum::<usize>();
+        self.system.len() + tools + self.messages.iter().map(message_chars).sum::<usize>()
+    }
+
     /// True while more could be left out.
-    pub(crate) can_shrink: bool,
+    pub(crate) fn can_shrink(&self) -> bool {
+        can_shrink(&self.messages)
+    }
+
     /// True when there is an image in it.
-    pub(crate) has_images: bool,
+    pub(crate) fn has_images(&self) -> bool {
+        self.messages.iter().any(has_image)
+    }
 }
 
 /// How much a model may be sent, in characters of everything together; `None` when nothing is known.
@@ -98,21 +110,24 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, roo
     for message in &mut messages {
         redact(message, &engine.redactor);
     }
-    let fixed = system.len() + tools.iter().map(spec_chars).sum::<usize>();
-    let left_out = room
-        .0
-        .map_or(0, |chars_max| fit(&mut messages, chars_max.saturating_sub(fixed)));
-    let chars = fixed + messages.iter().map(message_chars).sum::<usize>();
-    Prompt {
+    let mut prompt = Prompt {
         system,
-        tools,
-        chars,
-        left_out,
-        is_too_long: room.0.is_some_and(|chars_max| chars > chars_max),
-        can_shrink: can_shrink(&messages),
-        has_images: messages.iter().any(has_image),
         messages,
+        tools,
+        left_out: 0,
+        is_too_long: false,
+    };
+    // Only where a bound is known is it worth counting.
+    if let Some(chars_max) = room.0 {
+        let chars = prompt.chars();
+        if chars > chars_max {
+            let messages_max =
+                chars_max.saturating_sub(chars - prompt.messages.iter().map(message_chars).sum::<usize>());
+            prompt.left_out = fit(&mut prompt.messages, messages_max);
+            prompt.is_too_long = prompt.chars() > chars_max;
+        }
     }
+    prompt
 }
 
 fn has_image(message: &Message) -> bool {

@@ -128,7 +128,7 @@ impl Driver {
         loop {
             let room = context::Room::of(model, self.refused_chars.get(&model.name).copied());
             let prompt = context::build(&self.session, settings, &self.engine, room);
-            if prompt.has_images && !model.images {
+            if !model.images && prompt.has_images() {
                 self.say_once(&format!("{} takes no images: they are named in words", model.name));
             }
             if prompt.is_too_long && self.stand_in(model).is_some() {
@@ -143,10 +143,10 @@ impl Driver {
             let came = self.ask(model, settings, tool_choice, &prompt, notices, stop).await;
             match came {
                 Attempt::Failed(error)
-                    if error.kind == ErrorKind::ContextOverflow && !prompt.is_too_long && prompt.can_shrink =>
+                    if error.kind == ErrorKind::ContextOverflow && !prompt.is_too_long && prompt.can_shrink() =>
                 {
                     self.say_once(&format!("{}: trying again with less of what is older", error.message));
-                    self.refused_chars.insert(model.name.clone(), prompt.chars);
+                    self.refused_chars.insert(model.name.clone(), prompt.chars());
                 }
                 came => return came,
             }
