@@ -234,6 +234,7 @@ const RULES: &[Rule] = &[
             "function calling is not",
             "tool choice requires --enable-auto-tool-choice",
             "tools param requires --jinja",
+            "unsupported param: tools",
         ],
     },
     Rule {

@@ -109,7 +109,7 @@ fn fields() {
 /// SPEC 7.4: the field for the reply's length has two names, and either may be refused.
 #[test]
 fn length_of_the_reply() {
-    // https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_completion_tokens
+    // https://github.com/teilomillet/gollm/issues/33
     let words =
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     check(words, |profile| {
@@ -132,12 +132,14 @@ fn tools() {
     for words in [
         // https://github.com/ollama/ollama/issues/11131
         "registry.ollama.ai/library/deepseek-r1:14b does not support tools",
-        // https://openrouter.ai/docs/features/tool-calling
+        // https://github.com/Kilo-Org/kilocode/issues/9006
         "No endpoints found that support tool use. Try disabling \"bash\".",
         // https://github.com/vllm-project/vllm/issues/9986
         "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
-        // https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md
+        // https://github.com/defilantech/LLMKube/issues/126
         "tools param requires --jinja flag",
+        // https://github.com/ggml-org/llama.cpp/issues/10920
+        "Unsupported param: tools",
     ] {
         let mut forced = sending();
         forced.choice_none = Support::No;
@@ -149,12 +151,12 @@ fn tools() {
     check("Failed to initialize samplers: failed to parse grammar", |profile| {
         profile.schemas = SchemaDialect::Grammar;
     });
-    // https://github.com/openai/openai-python/issues/2024
+    // https://github.com/openai/openai-agents-python/issues/1023
     check(
         "Invalid schema for function 'bash': In context=(), 'additionalProperties' is required to be supplied",
         |profile| profile.schemas = SchemaDialect::Grammar,
     );
-    // https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools
+    // https://github.com/nanbingxyz/5ire/issues/33
     check(
         "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'.",
         |profile| profile.wire_names = WireNaming::Underscore,
@@ -182,9 +184,9 @@ fn roles() {
     for words in [
         // https://github.com/0xPlaygrounds/rig/issues/788
         "Developer instruction is not enabled for models/gemma-3-27b-it",
-        // https://huggingface.co/google/gemma-2-9b-it/blob/main/tokenizer_config.json
+        // https://github.com/sgl-project/sglang/issues/1342
         "System role not supported",
-        // https://community.openai.com/t/o1-models-do-not-support-system-role-in-chat-completion/953880
+        // https://github.com/janhq/jan/issues/4392
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
     ] {
         check(words, |profile| profile.system_role = SystemRole::User);
@@ -223,16 +225,17 @@ fn content() {
         "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
         // https://github.com/rikkahub/rikkahub/issues/1433
         "Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text`",
-        // https://openrouter.ai/docs/features/images-and-pdfs
+        // https://github.com/JohnnyZ93/oai-compatible-copilot/issues/229
         "No endpoints found that support image input",
     ] {
         check(words, |profile| profile.images = Support::No);
     }
     for words in [
-        // https://github.com/ggml-org/llama.cpp/blob/master/common/chat.cpp
+        // llama.cpp, tools/server/server-common.cpp
         "Cannot use custom grammar constraints with tools.",
+        // https://github.com/langchain-ai/langchain/issues/31490
         "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
-        // https://discuss.ai.google.dev/t/function-calling-with-a-response-mime-type-application-json-is-unsupported/105093
+        // https://github.com/symfony/ai/issues/1777
         "Function calling with a response mime type: 'application/json' is unsupported",
     ] {
         check(words, |profile| profile.structured_output = Support::No);
