@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::answer::{After, Answer};
 use super::reply::{Framing, Reply};
-use super::strict::{Strictness, violation};
+use super::strict::{Strictness, refusal};
 pub use super::wire::Received;
 use super::wire::read_request;
 
@@ -391,9 +391,9 @@ fn script_reply(state: &mut State, request: &Received, number: usize) -> Reply {
     {
         return Reply::error(401, "Invalid API Key");
     }
-    if let Some(why) = violation(&request.json, state.strictness) {
-        state.problems.push(format!("request {number}: {why}"));
-        return Reply::error(400, &why);
+    if let Some(refusal) = refusal(&request.json, state.strictness) {
+        state.problems.push(format!("request {number}: {}", refusal.message));
+        return Reply::json(refusal.status, &refusal.body);
     }
     let fits = |exchange: &Exchange| exchange.when.as_ref().is_none_or(|holds| holds(request));
     if let Some(exchange) = state

@@ -1,7 +1,7 @@
 //! The test bench for the whole program: what integration tests share, used with `mod support;`.
 //!
 //! - [`fake_server`]: a scripted OpenAI-compatible server on raw sockets, with [`reply`] for what it answers and
-//!   [`strict`] for what it refuses. It shares no type with the program, so that a mistake in a codec cannot hide here.
+//!   [`strict`] for what it refuses. It shares no type with the codecs, so that a mistake of theirs cannot hide here.
 //! - [`pty`]: the program (or any other) on a pseudo-terminal, asserted by screen and by transcript.
 //! - [`sandbox`]: a home and a project of their own in a temporary folder, and runs of the program bounded in time.
 //! - [`ledger`]: what a run left in the ledger.
