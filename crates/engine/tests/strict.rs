@@ -31,6 +31,7 @@ use aish_store::memory::MemoryStore;
 use aish_store::{Durability, Owner, SessionFilter, Store};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use rng::SeedOnPanic;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use support::watched::{Fate, Watched};
@@ -230,8 +231,15 @@ async fn say(ledger: &dyn Store, draft: Draft) {
     }
 }
 
-/// One conversation; returns how many requests were looked at.
-async fn converse(seed: u64, folder: &Path) -> usize {
+/// What conversations came to: how many requests were looked at, and which hazards left a trace in them.
+#[derive(Default)]
+struct Totals {
+    looked_at: usize,
+    traces: BTreeSet<&'static str>,
+}
+
+/// One conversation.
+async fn converse(seed: u64, folder: &Path, totals: &mut Totals) {
     let named = SeedOnPanic(seed);
     let mut conversation = Conversation::new(seed);
     let shared = Arc::clone(&conversation.shared);
@@ -261,17 +269,22 @@ async fn converse(seed: u64, folder: &Path) -> usize {
         refusals[0]
     );
     drop(named);
-    shared.looked_at()
+    totals.looked_at += shared.looked_at();
+    totals.traces.extend(shared.traces());
 }
 
-fn run(seeds: impl Iterator<Item = u64>) -> usize {
+fn run(seeds: impl Iterator<Item = u64>) -> Totals {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    seeds.map(|seed| runtime.block_on(converse(seed, &path))).sum()
+    let mut totals = Totals::default();
+    for seed in seeds {
+        runtime.block_on(converse(seed, &path, &mut totals));
+    }
+    totals
 }
 
 /// One part of the random conversations.
@@ -280,12 +293,18 @@ fn shard(number: u64) {
         run(std::iter::once(seed.parse().unwrap()));
         return;
     }
-    let looked_at = run((0..CONVERSATIONS).map(|n| n * SHARDS + number));
+    let totals = run((0..CONVERSATIONS).map(|n| n * SHARDS + number));
     let conversations = usize::try_from(CONVERSATIONS).unwrap();
+    let looked_at = totals.looked_at;
     assert!(
         looked_at >= conversations * REQUESTS_MEAN_MIN,
         "only {looked_at} requests"
     );
+    let missing: Vec<&&str> = world::TRACES
+        .iter()
+        .filter(|trace| !totals.traces.contains(**trace))
+        .collect();
+    assert!(missing.is_empty(), "never met: {missing:?}");
 }
 
 /// SPEC 2.7, 3.7, 7.2, 7.4, 7.5, 7.6: nothing that happens in a conversation draws a refusal.

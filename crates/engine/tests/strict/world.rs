@@ -12,12 +12,43 @@ use aish_provider::profile::CallsPerReply;
 use aish_provider::{Delta, ErrorKind, Provider, ProviderError, Reply, ReplyStream, Request, strict};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// Other models that each request is also written for, as if the person had just switched.
 const SWITCHES_CHECKED: usize = 2;
+
+/// What must occur in the requests of a few conversations, or the test has lost its bite: each is the trace of a hazard.
+pub const TRACES: [&str; 26] = [
+    "\"tool_calls\"",
+    "\"reasoning_content\"",
+    "\"image_url\"",
+    "\"response_format\"",
+    "\"function_call_output\"",
+    "\"encrypted_content\"",
+    "\"web_search_call\"",
+    "\"input_image\"",
+    "\"tool_result\"",
+    "\"signature\"",
+    "\"redacted_thinking\"",
+    "\"server_tool_use\"",
+    "\"cache_control\"",
+    "\"budget_tokens\"",
+    "\"functionResponse\"",
+    "\"thoughtSignature\"",
+    "\"inlineData\"",
+    "[tool: ",
+    "<thinking>",
+    "in French, please",
+    "[stopped: ",
+    "declined by the user",
+    "interrupted",
+    "limit_reached",
+    "invalid_arguments",
+    "[left out: ",
+];
 
 /// What the parts of one conversation share.
 pub struct Shared {
@@ -29,6 +60,8 @@ pub struct Shared {
     refusals: Mutex<Vec<String>>,
     /// How many requests were looked at.
     looked_at: Mutex<usize>,
+    /// The traces found in them.
+    traces: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Shared {
@@ -40,6 +73,7 @@ impl Shared {
             interrupts: watch::channel(false).0,
             refusals: Mutex::default(),
             looked_at: Mutex::default(),
+            traces: Mutex::default(),
         })
     }
 
@@ -62,6 +96,10 @@ impl Shared {
 
     pub fn looked_at(&self) -> usize {
         *self.looked_at.lock().unwrap()
+    }
+
+    pub fn traces(&self) -> BTreeSet<&'static str> {
+        self.traces.lock().unwrap().clone()
     }
 
     pub fn refusals(&self) -> Vec<String> {
@@ -116,7 +154,10 @@ impl Shared {
         };
         let written = codec_of(desk.profile.format).encode(request, &desk.profile);
         let encoded = written.inspect_err(|error| self.refused(desk, &error.message, "not written"))?;
-        let body: Value = serde_json::from_slice(&encoded.body).unwrap();
+        let text = String::from_utf8_lossy(&encoded.body);
+        let found = TRACES.into_iter().filter(|trace| text.contains(trace));
+        self.traces.lock().unwrap().extend(found);
+        let body: Value = serde_json::from_str(&text).unwrap();
         let headers = encoded.headers.iter().map(|(name, value)| (*name, value.as_ref()));
         match strict::check(desk.api, &encoded.path, headers, &body) {
             Ok(()) => Ok(encoded),
