@@ -4,7 +4,7 @@
 //! the shapes of `wire`; which generation a model is of, and what follows from that, is in `generation`. Replies are read by
 //! `decode`. The stream has no word for its end: a reason to finish ends the reply, and without one it is cut.
 
-use super::{Codec, Decoder, Encoded, KeyHeader, failure};
+use super::{Codec, Decoder, Encoded, KeyHeader};
 use crate::profile::ModelProfile;
 use crate::{ProviderError, Request};
 
@@ -35,9 +35,5 @@ impl Codec for Gemini {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(decode::Reader::default())
-    }
-
-    fn decode_error(&self, status: u16, body: &str) -> ProviderError {
-        failure::of_status(status, body)
     }
 }

@@ -8,6 +8,7 @@
 use crate::profile::{Format, ModelProfile};
 use crate::{ErrorKind, ProviderError, Request, sse};
 use aish_core::event::Usage;
+use serde::Serialize;
 use std::borrow::Cow;
 
 pub mod anthropic;
@@ -114,6 +115,38 @@ pub struct Encoded {
     pub names: WireNames,
 }
 
+impl Encoded {
+    /// A request of that JSON body.
+    ///
+    /// # Errors
+    /// The body cannot be written.
+    fn json(
+        path: impl Into<Cow<'static, str>>,
+        body: &impl Serialize,
+        names: WireNames,
+    ) -> Result<Self, ProviderError> {
+        let body = serde_json::to_vec(body).map_err(|error| ProviderError {
+            kind: ErrorKind::Protocol,
+            message: format!("cannot write the request: {error}"),
+            retry_after: None,
+        })?;
+        let encoded = Self {
+            path: path.into(),
+            headers: Vec::new(),
+            body,
+            names,
+        };
+        Ok(encoded
+            .with_header("content-type", "application/json")
+            .with_header("accept", "text/event-stream, application/json"))
+    }
+
+    fn with_header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
 /// Where the key goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHeader {
@@ -121,6 +154,14 @@ pub struct KeyHeader {
     pub name: &'static str,
     /// What stands before the key.
     pub prefix: &'static str,
+}
+
+impl KeyHeader {
+    /// `Authorization: Bearer …`.
+    const BEARER: Self = Self {
+        name: "authorization",
+        prefix: "Bearer ",
+    };
 }
 
 /// Where pieces go.
@@ -141,7 +182,9 @@ pub trait Codec: Send + Sync {
     fn decoder(&self) -> Box<dyn Decoder>;
 
     /// What a refused request means: the kind of failure and the server's words, on one line.
-    fn decode_error(&self, status: u16, body: &str) -> ProviderError;
+    fn decode_error(&self, status: u16, body: &str) -> ProviderError {
+        failure::of_status(status, body)
+    }
 }
 
 /// Reads one reply. It holds what one payload says of a later one, e.g. which block has which index, within bounds.

@@ -5,6 +5,7 @@
 //! same way again and prefixes stay stable.
 
 use crate::profile::WireNaming;
+use aish_core::message::{Message, ToolSpec};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,6 +24,16 @@ pub struct WireNames {
 }
 
 impl WireNames {
+    /// The table for a request: the tools it offers, and those that its messages called.
+    pub fn of(naming: WireNaming, tools: &[ToolSpec], messages: &[Message]) -> Self {
+        let offered = tools.iter().map(|tool| tool.name.as_str());
+        let called = messages.iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            Message::User { .. } | Message::Tool { .. } => &[],
+        });
+        Self::new(naming, offered.chain(called.map(|call| call.name.as_str())))
+    }
+
     /// The table for all names of a request; repeats are fine.
     pub fn new<'n>(naming: WireNaming, names: impl IntoIterator<Item = &'n str>) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();

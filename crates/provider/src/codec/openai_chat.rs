@@ -4,7 +4,7 @@
 //! `wire`; `decode` reads payloads; `own` keeps what a provider wants back. All follow what servers do rather than what the
 //! reference says: see the recorded exchanges in this crate's tests.
 
-use super::{Codec, Decoder, Encoded, KeyHeader, Sink, failure};
+use super::{Codec, Decoder, Encoded, KeyHeader, Sink};
 use crate::profile::ModelProfile;
 use crate::{ProviderError, Request, sse};
 
@@ -27,18 +27,11 @@ impl Codec for OpenaiChat {
     }
 
     fn key_header(&self) -> KeyHeader {
-        KeyHeader {
-            name: "authorization",
-            prefix: "Bearer ",
-        }
+        KeyHeader::BEARER
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(Reader::default())
-    }
-
-    fn decode_error(&self, status: u16, body: &str) -> ProviderError {
-        failure::of_status(status, body)
     }
 }
 

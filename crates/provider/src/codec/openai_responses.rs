@@ -5,7 +5,7 @@
 //! was not said before. Where servers differ, requests keep to what all of them take, and replies are read whichever of them
 //! wrote them: see the recorded exchanges in this crate's tests.
 
-use super::{Codec, Decoder, Encoded, KeyHeader, failure};
+use super::{Codec, Decoder, Encoded, KeyHeader};
 use crate::profile::ModelProfile;
 use crate::{ProviderError, Request};
 
@@ -29,17 +29,10 @@ impl Codec for OpenaiResponses {
     }
 
     fn key_header(&self) -> KeyHeader {
-        KeyHeader {
-            name: "authorization",
-            prefix: "Bearer ",
-        }
+        KeyHeader::BEARER
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(decode::Reader::default())
-    }
-
-    fn decode_error(&self, status: u16, body: &str) -> ProviderError {
-        failure::of_status(status, body)
     }
 }

@@ -10,8 +10,8 @@ use super::{INTERLEAVED_THINKING, PATH, VERSION};
 use crate::codec::names::WireNames;
 use crate::codec::{Encoded, handover, schema, words};
 use crate::profile::{CallsPerReply, Format, ModelProfile, ProviderTool, SystemRole, ToolRole};
-use crate::{ErrorKind, ProviderError, Request};
-use aish_core::message::{Message, ToolChoice, ToolSpec};
+use crate::{ProviderError, Request};
+use aish_core::message::{ToolChoice, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -22,9 +22,7 @@ const MARKED_MESSAGES: usize = 2;
 /// Writes a request.
 pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
     let messages = handover::for_model(request.messages, request.model, Format::Anthropic);
-    let in_messages = messages.iter().flat_map(names_in);
-    let offered = request.tools.iter().map(|tool| tool.name.as_str());
-    let names = WireNames::new(profile.wire_names, offered.chain(in_messages));
+    let names = WireNames::of(profile.wire_names, request.tools, &messages);
     let mut tools = tools(request, profile, &names);
     let mut system = request.system.to_owned();
     if let Some(schema) = request.schema.filter(|_| !profile.structured_output.is_yes()) {
@@ -75,36 +73,12 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         temperature: profile.temperature.filter(|_| !is_thinking),
         stream: profile.streaming.is_yes(),
     };
-    let body = serde_json::to_vec(&body).map_err(|error| ProviderError {
-        kind: ErrorKind::Protocol,
-        message: format!("cannot write the request: {error}"),
-        retry_after: None,
-    })?;
-    Ok(Encoded {
-        path: PATH.into(),
-        headers: headers(is_interleaved),
-        body,
-        names,
+    let encoded = Encoded::json(PATH, &body, names)?.with_header("anthropic-version", VERSION);
+    Ok(if is_interleaved {
+        encoded.with_header("anthropic-beta", INTERLEAVED_THINKING)
+    } else {
+        encoded
     })
-}
-
-fn headers(is_interleaved: bool) -> Vec<(&'static str, Cow<'static, str>)> {
-    let mut headers = vec![
-        ("content-type", "application/json".into()),
-        ("accept", "text/event-stream, application/json".into()),
-        ("anthropic-version", VERSION.into()),
-    ];
-    if is_interleaved {
-        headers.push(("anthropic-beta", INTERLEAVED_THINKING.into()));
-    }
-    headers
-}
-
-fn names_in(message: &Message) -> Vec<&str> {
-    match message {
-        Message::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
-        Message::User { .. } | Message::Tool { .. } => Vec::new(),
-    }
 }
 
 /// The provider's tools first: ours may grow by more at the end while what the cache holds stays as it is.

@@ -15,8 +15,8 @@ use crate::codec::names::WireNames;
 use crate::codec::schema::{self, SchemaDialect};
 use crate::codec::{Encoded, handover, words};
 use crate::profile::{Format, ModelProfile, ProviderTool, SystemRole};
-use crate::{ErrorKind, ProviderError, Request};
-use aish_core::message::{Message, ToolChoice, ToolSpec};
+use crate::{ProviderError, Request};
+use aish_core::message::{ToolChoice, ToolSpec};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -24,9 +24,7 @@ use std::fmt::Write as _;
 /// Writes a request.
 pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
     let messages = handover::for_model(request.messages, request.model, Format::Gemini);
-    let in_messages = messages.iter().flat_map(names_in);
-    let offered = request.tools.iter().map(|tool| tool.name.as_str());
-    let names = WireNames::new(profile.wire_names, offered.chain(in_messages));
+    let names = WireNames::of(profile.wire_names, request.tools, &messages);
     let generation = Generation::of(&profile.model);
     let tools = tools(request, profile, generation, &names);
     let has_functions = tools.iter().any(|tool| matches!(tool, Tool::FunctionDeclarations(_)));
@@ -56,27 +54,7 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
             response_json_schema,
         },
     };
-    let body = serde_json::to_vec(&body).map_err(|error| ProviderError {
-        kind: ErrorKind::Protocol,
-        message: format!("cannot write the request: {error}"),
-        retry_after: None,
-    })?;
-    Ok(Encoded {
-        path: path(profile).into(),
-        headers: vec![
-            ("content-type", "application/json".into()),
-            ("accept", "text/event-stream, application/json".into()),
-        ],
-        body,
-        names,
-    })
-}
-
-fn names_in(message: &Message) -> Vec<&str> {
-    match message {
-        Message::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
-        Message::User { .. } | Message::Tool { .. } => Vec::new(),
-    }
+    Encoded::json(path(profile), &body, names)
 }
 
 fn path(profile: &ModelProfile) -> String {

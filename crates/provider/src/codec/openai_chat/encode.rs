@@ -12,8 +12,8 @@ use crate::codec::names::WireNames;
 use crate::codec::schema::{self, SchemaDialect};
 use crate::codec::{Encoded, handover, words};
 use crate::profile::{CallsPerReply, Format, MaxTokensField, ModelProfile, Reasoning, Support};
-use crate::{ErrorKind, ProviderError, Request};
-use aish_core::message::{Message, ToolChoice, ToolSpec};
+use crate::{ProviderError, Request};
+use aish_core::message::{ToolChoice, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -88,9 +88,7 @@ struct ToolFunction<'a> {
 /// Writes a request.
 pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
     let messages = handover::for_model(request.messages, request.model, Format::OpenaiChat);
-    let in_messages = messages.iter().flat_map(names_in);
-    let declared = request.tools.iter().map(|tool| tool.name.as_str());
-    let names = WireNames::new(profile.wire_names, declared.chain(in_messages));
+    let names = WireNames::of(profile.wire_names, request.tools, &messages);
     let tools = offered(request, profile);
     let max_tokens = request.max_output_tokens.or(profile.max_output_tokens);
     let (max_tokens, max_completion_tokens) = match profile.max_tokens_field {
@@ -120,27 +118,7 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         stream: is_streamed,
         stream_options: (is_streamed && profile.stream_usage.is_yes()).then_some(StreamOptions { include_usage: true }),
     };
-    let body = serde_json::to_vec(&body).map_err(|error| ProviderError {
-        kind: ErrorKind::Protocol,
-        message: format!("cannot write the request: {error}"),
-        retry_after: None,
-    })?;
-    Ok(Encoded {
-        path: PATH.into(),
-        headers: vec![
-            ("content-type", "application/json".into()),
-            ("accept", "text/event-stream, application/json".into()),
-        ],
-        body,
-        names,
-    })
-}
-
-fn names_in(message: &Message) -> Vec<&str> {
-    match message {
-        Message::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
-        Message::User { .. } | Message::Tool { .. } => Vec::new(),
-    }
+    Encoded::json(PATH, &body, names)
 }
 
 /// The tools of the request's field: none where the endpoint takes none, or cannot be told that none may be called.

@@ -9,8 +9,8 @@ use super::input::{self, Item};
 use crate::codec::names::WireNames;
 use crate::codec::{Encoded, handover, schema, words};
 use crate::profile::{CallsPerReply, Format, ModelProfile, ProviderTool, Reasoning, Support, SystemRole};
-use crate::{ErrorKind, ProviderError, Request};
-use aish_core::message::{Message, ToolChoice, ToolSpec};
+use crate::{ProviderError, Request};
+use aish_core::message::{ToolChoice, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -88,8 +88,7 @@ struct TextFormat<'a> {
 /// Writes a request.
 pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
     let messages = handover::for_model(request.messages, request.model, Format::OpenaiResponses);
-    let offered = request.tools.iter().map(|tool| tool.name.as_str());
-    let names = WireNames::new(profile.wire_names, offered.chain(messages.iter().flat_map(names_in)));
+    let names = WireNames::of(profile.wire_names, request.tools, &messages);
     let is_openai = is_openai(&profile.base_url);
     let system = system(&request, profile);
     let tools = tools(&request, profile, &names);
@@ -128,27 +127,7 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         store: false,
         stream: profile.streaming.is_yes(),
     };
-    let body = serde_json::to_vec(&body).map_err(|error| ProviderError {
-        kind: ErrorKind::Protocol,
-        message: format!("cannot write the request: {error}"),
-        retry_after: None,
-    })?;
-    Ok(Encoded {
-        path: PATH.into(),
-        headers: vec![
-            ("content-type", "application/json".into()),
-            ("accept", "text/event-stream, application/json".into()),
-        ],
-        body,
-        names,
-    })
-}
-
-fn names_in(message: &Message) -> Vec<&str> {
-    match message {
-        Message::Assistant { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
-        Message::User { .. } | Message::Tool { .. } => Vec::new(),
-    }
+    Encoded::json(PATH, &body, names)
 }
 
 /// The standing instructions, with the schema in words where it is not sent.

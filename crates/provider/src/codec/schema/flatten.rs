@@ -50,6 +50,19 @@ impl<'s> Walk<'s> {
         self.nodes <= NODES_MAX && depth <= DEPTH_MAX
     }
 
+    /// What people and models read of a schema, to begin its projection with.
+    pub fn words(&mut self, flat: &Flat<'s>) -> Map<String, Value> {
+        let mut out = Map::new();
+        for name in ["title", "description"] {
+            if let Some(words) = flat.fields.get(name).filter(|words| words.is_string())
+                && self.takes(words)
+            {
+                out.insert(name.to_owned(), (*words).clone());
+            }
+        }
+        out
+    }
+
     /// True where there is room to take these words over.
     pub fn takes(&mut self, words: &Value) -> bool {
         let bytes = match words {

@@ -29,14 +29,7 @@ impl<'s> Walk<'s> {
     }
 
     fn gemini_of(&mut self, flat: &Flat<'s>, outer: Option<&'s Value>, depth: usize) -> Value {
-        let mut out = Map::new();
-        for name in ["title", "description"] {
-            if let Some(words) = flat.fields.get(name).filter(|words| words.is_string())
-                && self.takes(words)
-            {
-                out.insert(name.to_owned(), (*words).clone());
-            }
-        }
+        let mut out = self.words(flat);
         let kind = flat.fields.get("type").copied();
         let kind = if types(kind).is_empty() { outer } else { kind };
         if let Some(alternatives) = flat.alternatives() {
