@@ -25,6 +25,7 @@ fn reply_ending(text: &str, stop: ReplyStop, error: Option<ProviderError>) -> Ac
             usage: None,
             model: None,
             error,
+            reason: None,
             remarks: Vec::new(),
         },
     }
@@ -193,6 +194,7 @@ async fn another_model_answers() {
             usage: None,
             model: Some(model.to_owned()),
             error: None,
+            reason: None,
             remarks: Vec::new(),
         },
     };

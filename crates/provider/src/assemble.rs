@@ -26,7 +26,7 @@
 //! want it back in the order it came.
 
 use crate::codec::names::WireNames;
-use crate::codec::{CallFragment, Finish, Piece};
+use crate::codec::{CallFragment, Finish, Piece, quote};
 use crate::profile::Format;
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyCall};
 use aish_core::event::{ReplyStop, Usage};
@@ -80,6 +80,7 @@ pub struct Assembler {
     has_enough: bool,
     /// The next text or thinking is a block of its own.
     is_boundary: bool,
+    reason: Option<String>,
     usage: Option<Usage>,
     model: Option<String>,
     error: Option<ProviderError>,
@@ -150,6 +151,9 @@ impl Assembler {
             Piece::Finish(finish) => {
                 self.finish = Some(finish);
                 self.is_finish_stale = false;
+            }
+            Piece::Reason(reason) => {
+                self.reason.get_or_insert_with(|| quote(&reason));
             }
             Piece::Usage(usage) => self.usage = Some(usage),
             Piece::Model(model) => {
@@ -293,6 +297,7 @@ impl Assembler {
             usage,
             model: self.model,
             error: self.error,
+            reason: self.reason,
             remarks: Vec::new(),
         }
     }

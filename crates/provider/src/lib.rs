@@ -91,6 +91,8 @@ pub struct Reply {
     pub model: Option<String>,
     /// An error the stream itself reported after it had begun (SPEC 7.4: an error body with status 200).
     pub error: Option<ProviderError>,
+    /// Why it was withheld or broke off, in the provider's words; none where they said nothing of it.
+    pub reason: Option<String>,
     /// What a person should know of how it came about, one line each, e.g. that the server refused a field and was asked
     /// without it.
     pub remarks: Vec<String>,

@@ -77,6 +77,7 @@ impl Act {
             usage: None,
             model: None,
             error: None,
+            reason: None,
             remarks: Vec::new(),
         };
         Self::Reply { deltas, reply }
@@ -223,6 +224,7 @@ fn cut_short(shown: &[Delta], whole: Option<Reply>) -> Reply {
         usage: None,
         model: whole.and_then(|reply| reply.model),
         error: None,
+        reason: None,
         remarks: Vec::new(),
     }
 }

@@ -58,6 +58,8 @@ pub enum Piece<'a> {
     Call(CallFragment<'a>),
     /// The provider says why the reply ends.
     Finish(Finish),
+    /// Why the reply is withheld or broken off, in the provider's words; the first one counts.
+    Reason(Cow<'a, str>),
     /// Tokens; the last one counts.
     Usage(Usage),
     /// The model that answers.

@@ -302,6 +302,7 @@ fn push(
         | Piece::Block { .. }
         | Piece::Call(_)
         | Piece::Finish(_)
+        | Piece::Reason(_)
         | Piece::Usage(_)
         | Piece::Model(_)
         | Piece::Done) => piece,
