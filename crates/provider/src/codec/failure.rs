@@ -8,10 +8,12 @@ use super::quote;
 use crate::{ErrorKind, ProviderError};
 use serde_json::Value;
 
+mod bounds;
 mod said;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::window_in;
 use said::Said;
 
 /// Words by which servers say that a conversation is too long, in a tag or the message; lower case.
@@ -38,6 +40,10 @@ const OVERFLOW_WORDS: &[&str] = &[
     "reduce the length of the messages",
     "maximum prompt length",
     "too many tokens",
+    // Moonshot, Alibaba, GitHub
+    "model token limit",
+    "range of input length should be",
+    "prompt token count",
 ];
 
 /// Words by which servers say that a key is missing or wrong where the status does not.
@@ -113,14 +119,25 @@ pub fn of_stream(error_value: &Value) -> ProviderError {
 fn error(kind: ErrorKind, said: &Said) -> ProviderError {
     let mut message = quote(&said.message);
     if let Some(advice) = advice(kind, said) {
-        message.push_str(if message.is_empty() { "" } else { " " });
-        message.push_str(advice);
+        add_words(&mut message, advice);
+    }
+    // Whoever makes room for the conversation reads the window in the message.
+    if let Some(window) = said
+        .window
+        .filter(|_| kind == ErrorKind::ContextOverflow && window_in(&message).is_none())
+    {
+        add_words(&mut message, &format!("(n_ctx: {window})"));
     }
     ProviderError {
         kind,
         message,
         retry_after: said.wait,
     }
+}
+
+fn add_words(message: &mut String, words: &str) {
+    message.push_str(if message.is_empty() { "" } else { " " });
+    message.push_str(words);
 }
 
 /// What a person can do that the server does not say.

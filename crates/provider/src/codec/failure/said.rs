@@ -31,6 +31,8 @@ pub(super) struct Said {
     pub(super) status: Option<u16>,
     /// How long to wait, where the body says so (Gemini's `RetryInfo`).
     pub(super) wait: Option<Duration>,
+    /// The context window in tokens, where a field says it (llama.cpp's `n_ctx`).
+    pub(super) window: Option<u64>,
 }
 
 impl Said {
@@ -109,6 +111,7 @@ impl Said {
         let number = |key: &str| scalar(object.get(key)).parse().ok();
         let status = ["code", "status_code", "status"].iter().copied().find_map(number);
         self.status = status.or(self.status);
+        self.window = object.get("n_ctx").and_then(Value::as_u64).or(self.window);
         self.wait = object.get("details").and_then(retry_delay).or(self.wait);
         // A plain word under `error` is often only the status again; an object there is the error itself.
         let is_inner = |value: &&Value| value.is_object() || value.is_array();

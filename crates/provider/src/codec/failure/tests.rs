@@ -94,6 +94,23 @@ fn overflow() {
     }
 }
 
+/// SPEC 7.4: the window is in the message even where the server says it in a field only, and said once.
+#[test]
+fn windows_in_fields() {
+    let body = r#"{"error":{"code":400,"message":"no room","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}"#;
+    check(400, body, ErrorKind::ContextOverflow, "no room (n_ctx: 4096)");
+    let twice = r#"{"error":{"message":"exceeds the available context size (4096 tokens)","n_ctx":4096}}"#;
+    let once = "exceeds the available context size (4096 tokens)";
+    check(400, twice, ErrorKind::ContextOverflow, once);
+    check(400, r#"{"message":"bad","n_ctx":4096}"#, ErrorKind::Status(400), "bad");
+    for words in [
+        "Your request exceeded model token limit: 131072",
+        "Range of input length should be [1, 30720]",
+    ] {
+        assert_eq!(of_status(400, words).kind, ErrorKind::ContextOverflow, "{words}");
+    }
+}
+
 /// SPEC 7.6: waiting helps against a full minute, not against an empty account.
 #[test]
 fn quota() {
