@@ -27,6 +27,8 @@ mod address;
 mod body;
 mod stream;
 
+pub use address::{secrets_of, without_credentials};
+
 use adapt::{ADAPTATIONS_MAX, Asked, Learned, adapt};
 use stream::{HttpStream, Lesson};
 
@@ -192,6 +194,12 @@ impl HttpProvider {
             };
         }
         let colon = if error.message.is_empty() { "" } else { ": " };
+        // A number without a name, as 529, is said without one.
+        let name = status
+            .canonical_reason()
+            .map(|name| format!(" {name}"))
+            .unwrap_or_default();
+        let status = format!("{}{name}", status.as_str());
         let mut explained = target.error(error.kind, &format!("{status}{colon}{}", error.message));
         explained.retry_after = wait.or(error.retry_after);
         Refusal {
@@ -236,15 +244,12 @@ struct Target {
 
 impl Target {
     fn new(url: &str, key: Option<String>) -> Self {
-        let password = reqwest::Url::parse(url)
-            .ok()
-            .and_then(|url| url.password().map(str::to_owned));
         Self {
             what: format!("POST {}", without_credentials(url)),
             // A key of a few letters, as people make up for local servers, is no secret, and half of every text.
             secrets: key
                 .into_iter()
-                .chain(password)
+                .chain(secrets_of(url))
                 .filter(|secret| secret.len() >= SECRET_CHARS_MIN)
                 .collect(),
         }
@@ -297,17 +302,4 @@ pub(crate) fn innermost(error: &reqwest::Error) -> String {
         cause = source;
     }
     crate::codec::quote(&cause.to_string())
-}
-
-/// An address without user, password, query and fragment, any of which may be a secret.
-pub(crate) fn without_credentials(url: &str) -> String {
-    let Ok(mut parsed) = reqwest::Url::parse(url) else {
-        return "an invalid address".to_owned();
-    };
-    // Both fail only for addresses that cannot have a user.
-    let _ = parsed.set_username("");
-    let _ = parsed.set_password(None);
-    parsed.set_query(None);
-    parsed.set_fragment(None);
-    parsed.to_string()
 }

@@ -187,6 +187,8 @@ pub struct ModelProfile {
     pub context_window: Option<u64>,
     /// Tokens a reply may have unless the request says so itself; `None` leaves it to the server.
     pub max_output_tokens: Option<u64>,
+    /// Tokens that the endpoint lets a reply have, whoever asks for more; `None` where it has not said.
+    pub output_tokens_max: Option<u64>,
     /// The field that says so, in `openai-chat`.
     pub max_tokens_field: MaxTokensField,
     /// How results and earlier calls are put.
@@ -221,6 +223,10 @@ pub struct ModelProfile {
     pub schemas: SchemaDialect,
     /// How hard it thinks; `None` leaves it to the server.
     pub reasoning: Option<Reasoning>,
+    /// Whether a summary of its reasoning is asked for, in `openai-responses`.
+    pub reasoning_summary: Support,
+    /// Whether its reasoning is asked for in encrypted form, to be sent back, in `openai-responses`.
+    pub encrypted_reasoning: Support,
     /// What its own thinking is sent back as, in `openai-chat`.
     pub thinking_back: ThinkingBack,
     /// Tools that the provider runs itself.
@@ -241,6 +247,7 @@ impl ModelProfile {
             },
             context_window: None,
             max_output_tokens: None,
+            output_tokens_max: None,
             max_tokens_field: if is_openai {
                 MaxTokensField::MaxCompletionTokens
             } else {
@@ -271,6 +278,8 @@ impl ModelProfile {
                 Format::Gemini => SchemaDialect::Gemini,
             },
             reasoning: None,
+            reasoning_summary: Support::Yes,
+            encrypted_reasoning: Support::Yes,
             thinking_back: ThinkingBack::Dropped,
             provider_tools: Vec::new(),
             base_url,
@@ -280,6 +289,20 @@ impl ModelProfile {
     /// An `openai-chat` model with the defaults.
     pub fn openai_chat(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self::new(Format::OpenaiChat, base_url, model)
+    }
+
+    /// Its address as people may see it: without user, password and query (SPEC 10.5).
+    pub fn shown_address(&self) -> String {
+        crate::http::without_credentials(&self.base_url)
+    }
+
+    /// Tokens that a reply is asked to have at most. `asked` is what the request itself says.
+    pub fn output_tokens(&self, asked: Option<u64>) -> Option<u64> {
+        let wanted = asked.or(self.max_output_tokens);
+        match (wanted, self.output_tokens_max) {
+            (Some(wanted), Some(max)) => Some(wanted.min(max)),
+            (wanted, max) => wanted.or(max),
+        }
     }
 }
 
@@ -307,5 +330,27 @@ mod tests {
         assert_eq!(profile.max_tokens_field, MaxTokensField::MaxTokens);
         let cloud = ModelProfile::openai_chat("https://api.openai.com/v1", "m");
         assert_eq!(cloud.max_tokens_field, MaxTokensField::MaxCompletionTokens);
+    }
+
+    /// SPEC 7.4: nobody asks for a longer reply than the endpoint allows.
+    #[test]
+    fn length_of_the_reply() {
+        for (request, configured, allowed, expect) in [
+            (None, None, None, None),
+            (None, Some(500), None, Some(500)),
+            (Some(50), Some(500), None, Some(50)),
+            (Some(500), None, Some(100), Some(100)),
+            (Some(50), Some(500), Some(100), Some(50)),
+            (None, Some(500), Some(100), Some(100)),
+            (None, None, Some(100), Some(100)),
+        ] {
+            let mut profile = ModelProfile::openai_chat("http://127.0.0.1:8080/v1", "m");
+            (profile.max_output_tokens, profile.output_tokens_max) = (configured, allowed);
+            assert_eq!(
+                profile.output_tokens(request),
+                expect,
+                "{request:?} {configured:?} {allowed:?}"
+            );
+        }
     }
 }

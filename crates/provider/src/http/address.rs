@@ -3,15 +3,27 @@
 //! The configuration wants what the official SDKs want (SPEC 7.1), and people write what they have at hand: with `/v1` or
 //! without, or the whole endpoint copied from a manual, or with a query that every request needs (Azure).
 
+/// What people write behind the origin of Google's API, the longest first: its versions, the folder of models, and the place
+/// where it speaks another format.
+const GEMINI_ENDS: &[&str] = &["/v1beta/openai", "/v1beta/models", "/v1beta", "/v1/models", "/v1"];
+
+/// What every path of that API begins with.
+const GEMINI_BEGIN: &str = "/v1beta/models/";
+
 /// The address of a request.
 pub(super) fn endpoint(base_url: &str, path: &str) -> String {
     let (base, base_query) = base_url.trim().split_once('?').unwrap_or((base_url.trim(), ""));
     let (path, path_query) = path.split_once('?').unwrap_or((path, ""));
+    let is_there = base_query.split('&').any(|pair| pair == path_query);
+    let path_query = if is_there { "" } else { path_query };
     let base = base.trim_end_matches('/');
     let version = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     let is_version = version.starts_with('v') && version.chars().nth(1).is_some_and(|digit| digit.is_ascii_digit());
     let base = if base.ends_with(path) {
         base.strip_suffix(path)
+    } else if path.starts_with(GEMINI_BEGIN) {
+        let mut ends = GEMINI_ENDS.iter().filter_map(|end| base.strip_suffix(end));
+        ends.next().filter(|base| !base.ends_with('/'))
     } else if is_version {
         // The version may be the name of the host, though hardly ever.
         let before = base.strip_suffix(version).and_then(|base| base.strip_suffix('/'));
@@ -62,15 +74,61 @@ mod tests {
         }
         check("https://h/proxy", messages, "https://h/proxy/v1/messages");
         let gemini = "/v1beta/models/m:streamGenerateContent?alt=sse";
-        for base in ["https://h", "https://h/v1beta", "https://h/v1beta/"] {
+        for base in [
+            "https://h",
+            "https://h/v1",
+            "https://h/v1/models/",
+            "https://h/v1beta",
+            "https://h/v1beta/",
+            "https://h/v1beta/models",
+            "https://h/v1beta/openai/",
+            "https://h/v1beta/models/m:streamGenerateContent?alt=sse",
+        ] {
             check(base, gemini, "https://h/v1beta/models/m:streamGenerateContent?alt=sse");
         }
         check(
-            "https://h/v1",
+            "https://h/gemini",
             gemini,
-            "https://h/v1/v1beta/models/m:streamGenerateContent?alt=sse",
+            "https://h/gemini/v1beta/models/m:streamGenerateContent?alt=sse",
+        );
+        check(
+            "https://v1beta",
+            gemini,
+            "https://v1beta/v1beta/models/m:streamGenerateContent?alt=sse",
         );
         check("https://v1", messages, "https://v1/v1/messages");
+    }
+
+    /// SPEC 10.5, 12: what may be secret in an address is not shown, whatever else is wrong with it.
+    #[test]
+    fn what_is_shown() {
+        for (url, expect) in [
+            ("http://desk:8080/v1", "http://desk:8080/v1"),
+            ("https://desk", "https://desk"),
+            (" http://bob:hunter2@desk/v1/?api_key=hunter2#hunter2", "http://desk/v1"),
+            ("https://hunter2@desk", "https://desk"),
+            ("bob:hunter2@desk/v1", "an invalid address"),
+            ("desk:8080", "an invalid address"),
+            ("", "an invalid address"),
+        ] {
+            assert_eq!(without_credentials(url), expect, "{url}");
+        }
+    }
+
+    /// SPEC 10.5: the secrets of an address are known, so that they can be taken out of what others say.
+    #[test]
+    fn what_is_secret() {
+        for (url, expect) in [
+            ("http://desk:8080/v1?api-version=2024-10-21", &[][..]),
+            ("http://bob:pw%2F1@desk/v1", &["pw%2F1", "pw/1"]),
+            ("http://token@desk", &["token"]),
+            ("bob:hunter2@desk", &["hunter2"]),
+            ("http://desk/v1?x=1&API_Key=a%20b+c#f", &["a%20b+c", "a b+c"]),
+            ("http://desk/v1?sig=&key", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(secrets_of(url), expect, "{url}");
+        }
     }
 
     /// SPEC 7.1: a query that belongs to the address stays behind it.

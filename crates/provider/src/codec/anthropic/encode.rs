@@ -8,6 +8,7 @@ use super::thinking::{self, Thinking};
 use super::wire::{Block, Body, Choice, OutputConfig, OutputFormat, Role, Tool};
 use super::{INTERLEAVED_THINKING, PATH, VERSION};
 use crate::codec::names::WireNames;
+use crate::codec::structured::ReplySchema;
 use crate::codec::{Encoded, handover, schema, words};
 use crate::profile::{CallsPerReply, Format, ModelProfile, ProviderTool, SystemRole, ToolRole};
 use crate::{ProviderError, Request};
@@ -25,9 +26,8 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
     let names = WireNames::of(profile.wire_names, request.tools, &messages);
     let mut tools = tools(request, profile, &names);
     let mut system = request.system.to_owned();
-    if let Some(schema) = request.schema.filter(|_| !profile.structured_output.is_yes()) {
-        words::join(&mut system, &words::schema(schema));
-    }
+    let reply_schema = ReplySchema::of(request, profile);
+    words::join(&mut system, &reply_schema.words);
     let (mut system_blocks, instructions) = match profile.system_role {
         SystemRole::System | SystemRole::Developer if system.trim().is_empty() => (Vec::new(), ""),
         SystemRole::System | SystemRole::Developer => (vec![Block::text(&system)], ""),
@@ -43,19 +43,14 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
     if profile.cache_marks.is_yes() {
         mark(&mut system_blocks, &mut tools, &mut written);
     }
-    let max_tokens = request.max_output_tokens.or(profile.max_output_tokens);
+    let max_tokens = profile.output_tokens(request.max_output_tokens);
     let plan = thinking::plan(profile, max_tokens, &written);
     let is_thinking = matches!(
         plan.thinking,
         Some(Thinking::Enabled { .. } | Thinking::Adaptive { .. })
     );
     let is_interleaved = plan.is_interleaved && !tools.is_empty();
-    let format = request
-        .schema
-        .filter(|_| profile.structured_output.is_yes())
-        .map(|schema| OutputFormat::JsonSchema {
-            schema: schema::project(schema, profile.schemas),
-        });
+    let format = reply_schema.field.map(|schema| OutputFormat::JsonSchema { schema });
     let output_config = OutputConfig {
         effort: plan.effort,
         format,

@@ -48,7 +48,7 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         tools,
         generation_config: GenerationConfig {
             temperature: profile.temperature,
-            max_output_tokens: request.max_output_tokens.or(profile.max_output_tokens),
+            max_output_tokens: profile.output_tokens(request.max_output_tokens),
             thinking_config: generation.thinking(&profile.model, profile.reasoning),
             response_mime_type: response_json_schema.map(|_| "application/json"),
             response_json_schema,

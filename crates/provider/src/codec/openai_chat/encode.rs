@@ -10,17 +10,14 @@ use super::messages::Writer;
 use super::wire::Wire;
 use crate::codec::names::WireNames;
 use crate::codec::schema::{self, SchemaDialect};
-use crate::codec::{Encoded, handover, words};
+use crate::codec::structured::{self, ReplySchema};
+use crate::codec::{Encoded, handover, host, words};
 use crate::profile::{CallsPerReply, Format, MaxTokensField, ModelProfile, Reasoning, Support};
 use crate::{ProviderError, Request};
 use aish_core::message::{ToolChoice, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::net::IpAddr;
-
-/// The name that a schema for the reply is given: the API wants one, nobody reads it.
-const SCHEMA_NAME: &str = "reply";
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -54,7 +51,8 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-/// What llama.cpp, vLLM and SGLang hand to the chat template.
+/// What llama.cpp, vLLM and SGLang hand to the chat template, where Qwen's and others switch their thinking off by it; clouds
+/// refuse it.
 #[derive(Serialize)]
 struct TemplateArguments {
     enable_thinking: bool,
@@ -70,6 +68,8 @@ struct ResponseFormat<'a> {
 struct NamedSchema<'a> {
     name: &'static str,
     schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -90,7 +90,10 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
     let messages = handover::for_model(request.messages, request.model, Format::OpenaiChat);
     let names = WireNames::of(profile.wire_names, request.tools, &messages);
     let tools = offered(request, profile);
-    let max_tokens = request.max_output_tokens.or(profile.max_output_tokens);
+    let reply_schema = ReplySchema::of(request, profile);
+    let mut system = request.system.to_owned();
+    words::join(&mut system, &reply_schema.words);
+    let max_tokens = profile.output_tokens(request.max_output_tokens);
     let (max_tokens, max_completion_tokens) = match profile.max_tokens_field {
         MaxTokensField::MaxTokens => (max_tokens, None),
         MaxTokensField::MaxCompletionTokens => (None, max_tokens),
@@ -98,7 +101,7 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
     let is_streamed = profile.streaming.is_yes();
     let body = Body {
         model: &profile.model,
-        messages: Writer::new(profile, &names).write(system(request, profile), &messages),
+        messages: Writer::new(profile, &names).write(system, &messages),
         tools: tools
             .iter()
             .map(|tool| wire_tool(tool, &names, profile.schemas))
@@ -108,9 +111,9 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
             && profile.parallel_field.is_yes()
             && !tools.is_empty())
         .then_some(false),
-        response_format: response_format(request, profile),
+        response_format: reply_schema.field.map(|schema| response_format(schema, profile)),
         reasoning_effort: profile.reasoning.map(effort),
-        chat_template_kwargs: (profile.reasoning == Some(Reasoning::Off) && is_nearby(&profile.base_url))
+        chat_template_kwargs: (profile.reasoning == Some(Reasoning::Off) && host::is_nearby(&profile.base_url))
             .then_some(TemplateArguments { enable_thinking: false }),
         temperature: profile.temperature,
         max_tokens,
@@ -131,24 +134,16 @@ fn offered<'a>(request: Request<'a>, profile: &ModelProfile) -> &'a [ToolSpec] {
     }
 }
 
-/// The standing instructions, and the schema where there is no field for it.
-fn system(request: Request<'_>, profile: &ModelProfile) -> String {
-    let mut system = request.system.to_owned();
-    if let Some(schema) = request.schema.filter(|_| !profile.structured_output.is_yes()) {
-        words::join(&mut system, &words::schema(schema));
-    }
-    system
-}
-
-fn response_format<'a>(request: Request<'a>, profile: &ModelProfile) -> Option<ResponseFormat<'a>> {
-    let schema = request.schema.filter(|_| profile.structured_output.is_yes())?;
-    Some(ResponseFormat {
+fn response_format<'a>(schema: Cow<'a, Value>, profile: &ModelProfile) -> ResponseFormat<'a> {
+    ResponseFormat {
         r#type: "json_schema",
         json_schema: NamedSchema {
-            name: SCHEMA_NAME,
-            schema: schema::project(schema, profile.schemas),
+            name: structured::NAME,
+            // Others take the word and then refuse what their own strict mode lacks.
+            strict: host::is_openai(&profile.base_url).then(|| schema::is_strict(&schema)),
+            schema,
         },
-    })
+    }
 }
 
 /// The word for how hard to think. `none` is OpenAI's since GPT-5.1, Ollama's and vLLM's; who refuses it is asked without.
@@ -158,20 +153,6 @@ fn effort(reasoning: Reasoning) -> &'static str {
         Reasoning::Low => "low",
         Reasoning::Medium => "medium",
         Reasoning::High => "high",
-    }
-}
-
-/// True for an address of this machine or its network. The servers people run there ignore fields they do not know or hand
-/// `chat_template_kwargs` to the template, where Qwen's and others switch their thinking off by it; clouds refuse it.
-fn is_nearby(base_url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(base_url) else {
-        return false;
-    };
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-        Err(_) => host == "localhost" || host.ends_with(".local"),
     }
 }
 

@@ -7,7 +7,8 @@
 use super::PATH;
 use super::input::{self, Item};
 use crate::codec::names::WireNames;
-use crate::codec::{Encoded, handover, schema, words};
+use crate::codec::structured::{self, ReplySchema};
+use crate::codec::{Encoded, handover, host, schema, words};
 use crate::profile::{CallsPerReply, Format, ModelProfile, ProviderTool, Reasoning, Support, SystemRole};
 use crate::{ProviderError, Request};
 use aish_core::message::{ToolChoice, ToolSpec};
@@ -17,15 +18,6 @@ use std::borrow::Cow;
 
 /// The least that OpenAI takes for `max_output_tokens`.
 const OUTPUT_TOKENS_MIN: u64 = 16;
-
-/// What the schema of a reply is called.
-const REPLY_SCHEMA_NAME: &str = "reply";
-
-/// How deep a schema is looked into for what strict mode wants.
-const SCHEMA_DEPTH_MAX: usize = 32;
-
-/// The hosts at which OpenAI's own rules hold.
-const OPENAI_HOSTS: &[&str] = &["api.openai.com", ".openai.azure.com"];
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -89,12 +81,15 @@ struct TextFormat<'a> {
 pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Encoded, ProviderError> {
     let messages = handover::for_model(request.messages, request.model, Format::OpenaiResponses);
     let names = WireNames::of(profile.wire_names, request.tools, &messages);
-    let is_openai = is_openai(&profile.base_url);
-    let system = system(&request, profile);
+    let is_openai = host::is_openai(&profile.base_url);
+    let reply_schema = ReplySchema::of(request, profile);
+    let mut system = request.system.to_owned();
+    words::join(&mut system, &reply_schema.words);
     let tools = tools(&request, profile, &names);
     let has_functions = tools.iter().any(|tool| matches!(tool, Tool::Function { .. }));
-    let max_output_tokens = request.max_output_tokens.or(profile.max_output_tokens);
-    let is_encrypted = profile.reasoning.is_some() || (is_openai && is_reasoning_model(&profile.model));
+    let max_output_tokens = profile.output_tokens(request.max_output_tokens);
+    let is_reasoning = profile.reasoning.is_some() || (is_openai && is_reasoning_model(&profile.model));
+    let is_encrypted = is_reasoning && profile.encrypted_reasoning.is_yes();
     let body = Body {
         model: &profile.model,
         instructions: match profile.system_role {
@@ -114,11 +109,8 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
                 tokens
             }
         }),
-        reasoning: profile.reasoning.map(|reasoning| effort(reasoning, &profile.model)),
-        text: request
-            .schema
-            .filter(|_| profile.structured_output.is_yes())
-            .map(|schema| text(schema, profile)),
+        reasoning: profile.reasoning.map(|reasoning| effort(reasoning, profile)),
+        text: reply_schema.field.map(text),
         include: if is_encrypted {
             &["reasoning.encrypted_content"]
         } else {
@@ -128,15 +120,6 @@ pub(super) fn encode(request: Request<'_>, profile: &ModelProfile) -> Result<Enc
         stream: profile.streaming.is_yes(),
     };
     Encoded::json(PATH, &body, names)
-}
-
-/// The standing instructions, with the schema in words where it is not sent.
-fn system(request: &Request<'_>, profile: &ModelProfile) -> String {
-    let mut system = request.system.to_owned();
-    if let (Some(schema), Support::No) = (request.schema, profile.structured_output) {
-        words::join(&mut system, &words::schema(schema));
-    }
-    system
 }
 
 fn tools<'a>(request: &Request<'a>, profile: &ModelProfile, names: &WireNames) -> Vec<Tool<'a>> {
@@ -160,44 +143,21 @@ fn function<'a>(tool: &'a ToolSpec, profile: &ModelProfile, names: &WireNames) -
     }
 }
 
-fn text<'a>(schema: &'a Value, profile: &ModelProfile) -> Text<'a> {
-    let schema = schema::project(schema, profile.schemas);
+fn text(schema: Cow<'_, Value>) -> Text<'_> {
     Text {
         format: TextFormat {
-            name: REPLY_SCHEMA_NAME,
-            strict: takes_strict(&schema, 0),
+            name: structured::NAME,
+            strict: schema::is_strict(&schema),
             schema,
         },
     }
 }
 
-/// Whether a schema is as strict mode wants it: every object is closed and requires all it has.
-fn takes_strict(schema: &Value, depth: usize) -> bool {
-    if depth > SCHEMA_DEPTH_MAX {
-        return false;
-    }
-    match schema {
-        Value::Array(schemas) => schemas.iter().all(|schema| takes_strict(schema, depth + 1)),
-        Value::Object(fields) => {
-            let properties = fields.get("properties").and_then(Value::as_object);
-            let is_object = properties.is_some() || fields.get("type").and_then(Value::as_str) == Some("object");
-            let required: Vec<&str> = match fields.get("required").and_then(Value::as_array) {
-                Some(required) => required.iter().filter_map(Value::as_str).collect(),
-                None => Vec::new(),
-            };
-            let is_closed = fields.get("additionalProperties") == Some(&Value::Bool(false));
-            let are_required = properties.is_none_or(|all| all.keys().all(|key| required.contains(&key.as_str())));
-            (!is_object || (is_closed && are_required)) && fields.values().all(|value| takes_strict(value, depth + 1))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
-    }
-}
-
-fn effort(reasoning: Reasoning, model: &str) -> Effort {
-    let summary = Some("auto");
+fn effort(reasoning: Reasoning, profile: &ModelProfile) -> Effort {
+    let summary = profile.reasoning_summary.is_yes().then_some("auto");
     match reasoning {
         Reasoning::Off => Effort {
-            effort: least_effort(model),
+            effort: least_effort(&profile.model),
             summary: None,
         },
         Reasoning::Low => Effort { effort: "low", summary },
@@ -246,16 +206,9 @@ fn bare_name(model: &str) -> &str {
     name.strip_prefix("ft:").unwrap_or(name)
 }
 
-fn is_openai(base_url: &str) -> bool {
-    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
-    let host = rest.split(['/', ':', '?']).next().unwrap_or_default();
-    OPENAI_HOSTS.iter().any(|owner| host.ends_with(owner))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     /// SPEC 7.2: what only thinking models take is told by their names.
     #[test]
@@ -284,39 +237,5 @@ mod tests {
         }
         let least = ["gpt-5", "gpt-5-mini", "gpt-5.1", "gpt-5-codex", "o3", "qwen3"].map(least_effort);
         assert_eq!(least, ["minimal", "minimal", "none", "low", "low", "none"]);
-    }
-
-    #[test]
-    fn hosts() {
-        for url in [
-            "https://api.openai.com/v1",
-            "https://eu.api.openai.com/v1",
-            "https://x.openai.azure.com/openai/v1",
-        ] {
-            assert!(is_openai(url), "{url}");
-        }
-        for url in [
-            "http://127.0.0.1:8080/v1",
-            "https://example.com/api.openai.com",
-            "",
-            "https://api.openai.com.evil/v1",
-        ] {
-            assert!(!is_openai(url), "{url}");
-        }
-    }
-
-    #[test]
-    fn strict_schemas() {
-        let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
-            "additionalProperties": false});
-        assert!(takes_strict(&closed, 0));
-        for open in [
-            json!({"type": "object"}),
-            json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}),
-            json!({"type": "array", "items": {"type": "object", "properties": {"a": {}}, "required": ["a"]}}),
-        ] {
-            assert!(!takes_strict(&open, 0), "{open}");
-        }
-        assert!(takes_strict(&json!({"type": "array", "items": closed}), 0));
     }
 }
