@@ -185,6 +185,7 @@ fn along(shared: &Shared) -> Vec<Part> {
         1 => vec![context("a\nb\n"), image("image/webp")],
         2 => vec![context("")],
         3 => vec![context("some output")],
+        4 => vec![image("image/tiff")],
         _ => Vec::new(),
     }
 }

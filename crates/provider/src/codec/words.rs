@@ -24,6 +24,10 @@ pub(crate) fn context(label: &str, text: &str) -> String {
     )
 }
 
+/// The kinds of images that OpenAI and Anthropic take; another one would be refused with every later request of its session:
+/// <https://platform.openai.com/docs/guides/images-vision>, <https://docs.anthropic.com/en/docs/build-with-claude/vision>.
+pub(crate) const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
+
 /// An image that this model is not sent.
 pub(crate) fn image_left_out(media_type: &str) -> String {
     format!("[image left out: this model does not take {media_type}]")

@@ -22,6 +22,7 @@ use crate::codec::handover::GO_ON;
 use crate::codec::names::WireNames;
 use crate::codec::wire_ids::WireIds;
 use crate::codec::words;
+use crate::codec::words::IMAGE_TYPES;
 use crate::profile::{Format, ModelProfile, Support, ToolRole};
 use aish_core::id::CallId;
 use aish_core::message::{Message, MessageCall, Part};
@@ -30,9 +31,6 @@ use std::collections::HashSet;
 
 /// The result of a call that said nothing.
 pub(super) const NO_OUTPUT: &str = "[no output]";
-
-/// Images the API takes.
-pub(super) const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// The messages, and what the rest of the request must know of them.
 #[derive(Debug)]

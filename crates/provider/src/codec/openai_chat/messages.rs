@@ -174,11 +174,12 @@ impl<'a, 'n> Writer<'a, 'n> {
         words::join(&mut text, &aish_core::message::text_of(parts));
         let mut images = Vec::new();
         for (media_type, data) in parts.iter().filter_map(image) {
-            match self.profile.images {
-                Support::Yes => images.push(Block::ImageUrl {
+            if self.profile.images.is_yes() && words::IMAGE_TYPES.contains(&media_type) {
+                images.push(Block::ImageUrl {
                     image_url: ImageUrl { media_type, data },
-                }),
-                Support::No => words::join(&mut text, &words::image_left_out(media_type)),
+                });
+            } else {
+                words::join(&mut text, &words::image_left_out(media_type));
             }
         }
         if images.is_empty() {

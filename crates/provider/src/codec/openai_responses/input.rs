@@ -176,7 +176,7 @@ impl<'a> Writer<'a, '_> {
         for part in parts {
             match part {
                 Part::Context { label, text: context } => words::join(&mut text, &words::context(label, context)),
-                Part::Image { media_type, data } if self.profile.images.is_yes() => images.push(Content::InputImage {
+                Part::Image { media_type, data } if self.takes(media_type) => images.push(Content::InputImage {
                     image_url: DataUrl { media_type, data },
                     detail: "auto",
                 }),
@@ -191,12 +191,16 @@ impl<'a> Writer<'a, '_> {
         words::join(&mut text, &aish_core::message::text_of(parts));
         for part in parts {
             if let Part::Image { media_type, .. } = part
-                && !self.profile.images.is_yes()
+                && !self.takes(media_type)
             {
                 words::join(&mut text, &words::image_left_out(media_type));
             }
         }
         self.user(text, images);
+    }
+
+    fn takes(&self, media_type: &str) -> bool {
+        self.profile.images.is_yes() && words::IMAGE_TYPES.contains(&media_type)
     }
 
     /// Something of the user's. Neighbours are one message.
