@@ -25,9 +25,10 @@ use std::time::{Duration, SystemTime};
 mod adapt;
 mod address;
 mod body;
+mod shown;
 mod stream;
 
-pub use address::{secrets_of, without_credentials};
+pub use shown::{secrets_of, without_credentials};
 
 use adapt::{ADAPTATIONS_MAX, Asked, Learned, adapt};
 use stream::{HttpStream, Lesson};
