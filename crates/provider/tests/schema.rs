@@ -9,6 +9,8 @@ use SchemaDialect::{Full, Gemini, Grammar};
 
 #[path = "schema/properties.rs"]
 mod properties;
+#[path = "schema/replies.rs"]
+mod replies;
 
 /// Asserts a tool's schema in a dialect; what is projected is projected to itself.
 #[track_caller]

@@ -15,11 +15,13 @@ pub mod anthropic;
 pub mod failure;
 pub mod gemini;
 pub mod handover;
+mod host;
 mod lenient;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod schema;
+mod structured;
 mod wire_ids;
 mod words;
 

@@ -1,4 +1,4 @@
-//! Schemas of tools in the words an endpoint takes.
+//! Schemas of tools in the words an endpoint takes; those of replies are in `reply`.
 //!
 //! Arguments are always validated against the tool's own schema (SPEC 3.8), so what is left out here is only a hint lost,
 //! while one keyword too many costs the whole request: servers compile all tools of a request into one grammar and refuse it
@@ -29,13 +29,16 @@
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
+mod closed;
 mod flatten;
 mod gemini;
 mod grammar;
 mod pattern;
+mod reply;
 mod top;
 
 use flatten::Walk;
+pub use reply::{ReplyDialect, is_strict, project_reply};
 use top::finished;
 
 /// Schemas that are looked at for one tool, references written out.
@@ -140,6 +143,19 @@ fn types(kind: Option<&Value>) -> Vec<&str> {
         }
     }
     known
+}
+
+/// The type that a value has.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// A schema that says what it takes in words only, besides these fields.

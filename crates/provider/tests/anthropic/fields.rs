@@ -205,6 +205,11 @@ fn schemas_are_objects() {
     }
 }
 
+/// An endpoint that is not of this network.
+fn cloud() -> ModelProfile {
+    ModelProfile::new(Format::Anthropic, "https://models.example.com", "m")
+}
+
 /// The 4.5: a schema for the reply goes into its field, or into words.
 #[test]
 fn structured_output() {
@@ -215,14 +220,16 @@ fn structured_output() {
         schema: Some(&schema),
         ..request(&conversation, &[])
     };
-    let wire = body(asked, &profile());
+    let wire = body(asked, &cloud());
+    let closed = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": false});
     assert_eq!(
         wire["output_config"],
-        json!({"format": {"type": "json_schema", "schema": schema}})
+        json!({"format": {"type": "json_schema", "schema": closed}})
     );
+    assert_eq!(wire["system"][0]["text"], "Be brief.");
     let told = ModelProfile {
         structured_output: Support::No,
-        ..profile()
+        ..cloud()
     };
     let wire = body(asked, &told);
     assert_eq!(wire.get("output_config"), None);
@@ -231,4 +238,32 @@ fn structured_output() {
         system.starts_with("Be brief.\n\n") && system.contains(&schema.to_string()),
         "{system}"
     );
+}
+
+/// SPEC 7.2: what the API's structured output cannot hold is told in words; so is everything where the API is only imitated,
+/// because llama.cpp does not read the field.
+#[test]
+fn structured_output_in_words() {
+    let conversation = [user("a")];
+    let sent = |schema: &Value, profile: &ModelProfile| {
+        let asked = Request {
+            schema: Some(schema),
+            ..request(&conversation, &[])
+        };
+        let wire = body(asked, profile);
+        let is_told = wire["system"][0]["text"]
+            .as_str()
+            .is_some_and(|text| text.contains(&schema.to_string()));
+        (wire.get("output_config").is_some(), is_told)
+    };
+    for schema in [
+        json!({"type": "array", "items": {"type": "string"}}),
+        json!({"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}),
+        json!({"type": "object", "properties": {"n": {"$ref": "#"}}}),
+    ] {
+        assert_eq!(sent(&schema, &cloud()), (false, true), "{schema}");
+    }
+    let plain = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    assert_eq!(sent(&plain, &cloud()), (true, false));
+    assert_eq!(sent(&plain, &profile()), (true, true));
 }

@@ -95,24 +95,87 @@ fn thinking_off() {
     }
 }
 
-/// SPEC 7.2: the schema of the reply has a field, or is told in words where the endpoint refuses it.
-#[test]
-fn structured_output() {
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
-    let with = body(&profile(), ToolChoice::Auto, Some(&schema));
-    let expect = json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}});
-    assert_eq!(with["response_format"], expect);
-    let cannot = ModelProfile {
-        structured_output: Support::No,
-        ..profile()
+/// A request without tools; they and a grammar exclude each other on local servers.
+fn body_without_tools(profile: &ModelProfile, schema: &Value) -> Value {
+    let messages = [user("hi")];
+    let request = Request {
+        model: "tested",
+        system: "Be brief.",
+        messages: &messages,
+        tools: &[],
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: None,
+        schema: Some(schema),
     };
-    let without = body(&cannot, ToolChoice::Auto, Some(&schema));
-    assert_eq!(without["response_format"], Value::Null);
-    let system = without["messages"][0]["content"].as_str().unwrap();
+    serde_json::from_slice(&OpenaiChat.encode(request, profile).unwrap().body).unwrap()
+}
+
+/// Asserts that the schema is told in words and nowhere else.
+#[track_caller]
+fn check_words(body: &Value, schema: &Value) {
+    assert_eq!(body["response_format"], Value::Null);
+    let system = body["messages"][0]["content"].as_str().unwrap();
     assert!(
         system.starts_with("Be brief.\n\n") && system.contains(&schema.to_string()),
         "{system}"
     );
+}
+
+/// SPEC 7.2: the schema of the reply has a field, or is told in words where the endpoint refuses it.
+#[test]
+fn structured_output() {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let with = body_without_tools(&profile(), &schema);
+    let expect = json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}});
+    assert_eq!(
+        (&with["response_format"], &with["messages"][0]["content"]),
+        (&expect, &json!("Be brief."))
+    );
+    let cannot = ModelProfile {
+        structured_output: Support::No,
+        ..profile()
+    };
+    check_words(&body_without_tools(&cannot, &schema), &schema);
+}
+
+/// SPEC 7.2: llama.cpp refuses a grammar beside tools, and others would hold every call to it.
+#[test]
+fn structured_output_beside_tools() {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    check_words(&body(&profile(), ToolChoice::Auto, Some(&schema)), &schema);
+    let untold = ModelProfile {
+        tools: Support::No,
+        ..profile()
+    };
+    let field = |profile: &ModelProfile| body(profile, ToolChoice::Auto, Some(&schema))["response_format"].clone();
+    let expect = json!({"name": "reply", "schema": schema});
+    assert_eq!(field(&untold)["json_schema"], expect);
+    let cloud = ModelProfile::openai_chat("https://models.example.com/v1", "m");
+    assert_eq!(field(&cloud)["json_schema"], expect);
+}
+
+/// SPEC 7.2: a list stays a list where a grammar is made of it, and is told in words where only objects are taken.
+#[test]
+fn structured_output_of_other_things_than_objects() {
+    let list = json!({"type": "array", "items": {"type": "integer"}});
+    let near = body_without_tools(&profile(), &list);
+    assert_eq!(near["response_format"]["json_schema"]["schema"], list);
+    for url in ["https://models.example.com/v1", "https://api.openai.com/v1"] {
+        check_words(&body_without_tools(&ModelProfile::openai_chat(url, "m"), &list), &list);
+    }
+}
+
+/// SPEC 7.2: OpenAI's own strict mode, where the schema is as it wants it.
+#[test]
+fn structured_output_is_strict() {
+    let strict = |schema: Value| {
+        let openai = ModelProfile::openai_chat("https://api.openai.com/v1", "m");
+        body_without_tools(&openai, &schema)["response_format"]["json_schema"]["strict"].clone()
+    };
+    let closed = json!({"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"],
+        "additionalProperties": false});
+    assert_eq!(strict(closed), true);
+    assert_eq!(strict(json!({"type": "object"})), false);
 }
 
 /// SPEC 7.5: standing instructions where a template knows no system role, or another one.

@@ -214,6 +214,28 @@ fn structured_output() {
     assert!(instructions.starts_with("Be brief.\n\n") && instructions.contains(r#"{"type":"object"}"#));
 }
 
+/// SPEC 7.2: llama.cpp ignores the field in this format, so that a server nearby is told in words as well; beside tools in words
+/// only, because others would hold every call to the grammar. What is no object is told OpenAI in words.
+#[test]
+fn structured_output_in_words() {
+    let sent = |profile: &ModelProfile, schema: &Value, tools: &[ToolSpec]| {
+        let request = Request {
+            schema: Some(schema),
+            ..ask(&[], tools)
+        };
+        let body = encode(profile, request);
+        let is_told = body["instructions"].as_str().unwrap().contains(&schema.to_string());
+        (body.get("text").is_some(), is_told)
+    };
+    let object = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let tools = [tool()];
+    assert_eq!(sent(&local(), &object, &[]), (true, true));
+    assert_eq!(sent(&local(), &object, &tools), (false, true));
+    assert_eq!(sent(&openai("gpt-5"), &object, &tools), (true, false));
+    assert_eq!(sent(&openai("gpt-5"), &list, &tools), (false, true));
+}
+
 /// SPEC 7.2, 7.5: standing instructions have a field, or are a message, or the beginning of the first question.
 #[test]
 fn system_roles() {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// A schema of the simple kinds that tools have.
-fn schemas() -> impl Strategy<Value = Value> {
+pub fn schemas() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({"type": "string"})),
         Just(json!({"type": ["string", "null"], "maxLength": 2})),
@@ -35,7 +35,7 @@ fn schemas() -> impl Strategy<Value = Value> {
 }
 
 /// Values that such schemas may take.
-fn instances() -> impl Strategy<Value = Value> {
+pub fn instances() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!("a")),
         Just(json!("12")),
@@ -122,7 +122,7 @@ proptest! {
 }
 
 /// JSON with the words of schemas in any place.
-fn any_schema() -> impl Strategy<Value = Value> {
+pub fn any_schema() -> impl Strategy<Value = Value> {
     let names = prop_oneof![
         "(type|enum|const|items|prefixItems|properties|required|anyOf|oneOf|allOf|pattern|format|minimum|maxItems)",
         "(additionalProperties|patternProperties|nullable|description|title|exclusiveMinimum)",

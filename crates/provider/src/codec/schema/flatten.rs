@@ -19,6 +19,8 @@ pub(super) struct Walk<'s> {
     word_bytes: usize,
     /// The references that led here.
     path: Vec<&'s str>,
+    /// A reference led into a schema that it stands in.
+    is_recursive: bool,
 }
 
 /// What a schema says, references and `allOf` written out.
@@ -41,6 +43,7 @@ impl<'s> Walk<'s> {
             nodes: 0,
             word_bytes: 0,
             path: Vec::new(),
+            is_recursive: false,
         }
     }
 
@@ -48,6 +51,11 @@ impl<'s> Walk<'s> {
     pub fn enter(&mut self, depth: usize) -> bool {
         self.nodes += 1;
         self.nodes <= NODES_MAX && depth <= DEPTH_MAX
+    }
+
+    /// True once a schema was met within itself.
+    pub fn is_recursive(&self) -> bool {
+        self.is_recursive
     }
 
     /// What people and models read of a schema, to begin its projection with.
@@ -100,6 +108,7 @@ impl<'s> Walk<'s> {
             && let Some(target) = self.target(reference)
         {
             let within = self.path.iter().filter(|before| **before == reference).count();
+            self.is_recursive |= within > 0;
             if within < RECURSION_MAX {
                 self.path.push(reference);
                 self.flatten(target, flat, chain + 1);

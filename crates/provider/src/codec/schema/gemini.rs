@@ -1,7 +1,7 @@
 //! Schemas as Gemini's `parameters` take them: a subset of OpenAPI 3.0, one type to a schema.
 
 use super::flatten::{Flat, Walk};
-use super::{ENUM_VALUES_MAX, types, words};
+use super::{ENUM_VALUES_MAX, type_of, types, words};
 use serde_json::{Map, Value, json};
 
 /// Formats, with the type that may have them.
@@ -244,18 +244,6 @@ fn kinds<'k>(flat: &Flat<'k>, kind: Option<&'k Value>, values: Option<&[&'k Valu
         kinds.retain(|kind| *kind != "integer");
     }
     (kinds, is_nullable)
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The values where `enum` can list them: strings, and none of them empty. Null is told apart.

@@ -39,7 +39,7 @@ pub(super) fn object(schema: Value, shape: &Shape) -> Value {
 }
 
 /// True where a projected schema takes an object.
-fn is_object(fields: &Map<String, Value>) -> bool {
+pub(super) fn is_object(fields: &Map<String, Value>) -> bool {
     match types(fields.get("type")).as_slice() {
         [] => ["properties", "additionalProperties"]
             .iter()
