@@ -291,11 +291,6 @@ impl ModelProfile {
         Self::new(Format::OpenaiChat, base_url, model)
     }
 
-    /// Its address as people may see it: without user, password and query (SPEC 10.5).
-    pub fn shown_address(&self) -> String {
-        crate::http::without_credentials(&self.base_url)
-    }
-
     /// Tokens that a reply is asked to have at most. `asked` is what the request itself says.
     pub fn output_tokens(&self, asked: Option<u64>) -> Option<u64> {
         let wanted = asked.or(self.max_output_tokens);
