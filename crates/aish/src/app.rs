@@ -255,7 +255,22 @@ impl App {
             .config()
             .secrets()
             .map(|secret| ("config".to_owned(), secret.expose().to_owned()));
-        Redactor::new(from_environment.chain(from_config))
+        let from_addresses = self.addresses().flat_map(|(name, address)| {
+            let secrets = aish_provider::http::secrets_of(address).into_iter();
+            secrets.map(move |secret| (name.to_owned(), secret))
+        });
+        Redactor::new(from_environment.chain(from_config).chain(from_addresses))
+    }
+
+    /// Addresses of models, with what they are called: people write passwords and keys into them.
+    fn addresses(&self) -> impl Iterator<Item = (&str, &str)> {
+        let in_environment = self
+            .environment
+            .names()
+            .filter(|name| name.ends_with("_BASE_URL"))
+            .filter_map(|name| Some((name, self.environment.text(name)?)));
+        let models = self.config().models.iter();
+        in_environment.chain(models.map(|model| ("base_url", model.profile.base_url.as_str())))
     }
 }
 

@@ -182,9 +182,9 @@ impl Walk<'_> {
     fn setting(&mut self, setting: &'static Setting, path: &[String], key: Range<usize>, value: &Spanned<DeValue<'_>>) {
         let project = self.source.layer == Layer::Project;
         let shown = match (setting.secrecy, setting.kind, value.get_ref().as_str()) {
-            // Where a variable's name belongs people paste the key, and in front of an `@` they put a password.
+            // Where a variable's name belongs people paste the key, and into an address they write passwords and keys.
             (Secrecy::Secret, _, _) | (Secrecy::Open, Kind::Variable, _) => Shown::Hidden,
-            (Secrecy::Open, Kind::Url, Some(text)) if text.contains('@') => Shown::Hidden,
+            (Secrecy::Open, Kind::Url, Some(text)) if text.contains(['@', '?']) => Shown::Hidden,
             (Secrecy::Open, _, _) => Shown::Value,
         };
         let read = match from_toml(setting, value.get_ref()) {

@@ -4,8 +4,8 @@
 use super::error::Origin;
 use super::layers::Layers;
 use super::resolved::Secret;
-use super::settings::{SETTINGS, Secrecy, Setting, find};
-use super::value::{toml_path, toml_text};
+use super::settings::{Kind, SETTINGS, Secrecy, Setting, find};
+use super::value::{Value, toml_path, toml_text};
 use aish_core::sanitize;
 
 /// The configuration in force. The text is TOML again, but for the hidden secrets.
@@ -51,7 +51,7 @@ fn paths(layers: &Layers) -> Vec<Vec<String>> {
 fn line(layers: &Layers, path: &[String]) -> Option<(String, String)> {
     let setting = find(path)?;
     let value = match setting.secrecy {
-        Secrecy::Open => layers.get(path)?.to_toml(),
+        Secrecy::Open => without_secrets(setting, layers.get(path)?).to_toml(),
         Secrecy::Secret => layers.get(path).map(|_| toml_text(Secret::REDACTED))?,
     };
     let value = sanitize::single_line(&value).into_owned();
@@ -61,4 +61,15 @@ fn line(layers: &Layers, path: &[String]) -> Option<(String, String)> {
         origins => origins.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
     Some((format!("{} = {value}", toml_path(path)), origin))
+}
+
+/// A value as it is shown: an address without the keys in its query.
+fn without_secrets(setting: &Setting, value: Value) -> Value {
+    let Value::Text(url) = &value else { return value };
+    if setting.kind != Kind::Url {
+        return value;
+    }
+    let secrets = aish_provider::http::secrets_of(url);
+    let hide = |url: String, secret: &String| url.replace(secret, Secret::REDACTED);
+    Value::Text(secrets.iter().fold(url.clone(), hide))
 }

@@ -104,7 +104,7 @@ fn keys(app: &App, registry: &Registry) -> Vec<Finding> {
 
 /// Whether the server of a model answers and has it. One that is not in use may be off.
 async fn server(registry: &Registry, choice: &Choice, is_in_use: bool) -> Finding {
-    let (name, address) = (&choice.name, &choice.profile.base_url);
+    let (name, address) = (&choice.name, choice.profile.shown_address());
     let area = "server";
     if let Key::Missing(variable) = registry.key_of(choice) {
         let message = format!("{name}: {address} was not asked: {variable} is not set");

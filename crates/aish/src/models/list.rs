@@ -113,9 +113,9 @@ pub fn origin(registry: &Registry, choice: &Choice) -> String {
     let mut facts = Vec::new();
     // A name that was made from the model's own need not say it again.
     if choice.known == Known::Configured {
-        facts.push(format!("{} at {} ({known})", profile.model, profile.base_url));
+        facts.push(format!("{} at {} ({known})", profile.model, profile.shown_address()));
     } else {
-        facts.push(format!("{} ({known})", profile.base_url));
+        facts.push(format!("{} ({known})", profile.shown_address()));
     }
     facts.push(profile.format.name().to_owned());
     facts.extend(profile.context_window.map(|tokens| format!("{tokens} tokens")));
@@ -145,7 +145,7 @@ fn as_json(registry: &Registry, choice: &Choice, is_start: bool) -> Value {
         "start": is_start,
         "provider": provider(choice),
         "format": choice.profile.format.name(),
-        "base_url": choice.profile.base_url,
+        "base_url": choice.profile.shown_address(),
         "model": choice.profile.model,
         "context_window": choice.profile.context_window,
         "key_env": key_env,

@@ -63,7 +63,8 @@ pub async fn run(app: &App, name: Option<&str>, writing: Writing, output: Output
     if output == Output::Text {
         eprint_line(&format!(
             "probing {name}: {} at {}",
-            choice.profile.model, choice.profile.base_url
+            choice.profile.model,
+            choice.profile.shown_address()
         ));
     }
     let mut tell = |finding: &Finding| {
