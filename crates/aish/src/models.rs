@@ -346,7 +346,7 @@ impl Registry {
         let servers = discover::local(&client).await;
         servers
             .iter()
-            .flat_map(|(candidate, models)| models.iter().map(move |model| self.add(candidate, model)))
+            .flat_map(|(candidate, models)| models.iter().flatten().map(move |model| self.add(candidate, model)))
             .collect()
     }
 

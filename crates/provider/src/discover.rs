@@ -1,7 +1,8 @@
 //! Finding a model where none is configured (SPEC 7.7): keys in the environment first, then servers on this machine.
 //!
 //! [`from_vars`] says what the environment names, out of [`crate::preset`]'s table, and is pure; [`list`] asks one server
-//! which models it has, within a time and a bounded body, and [`local`] asks all usual ones of this machine at once.
+//! which models it has, within a time and a bounded body, and [`local`] asks all usual ones of this machine at once. Whoever
+//! was asked and did not tell is not forgotten: that nothing was found is only true where nothing failed.
 
 use crate::preset::{self, Begin, PRESETS, Place, Preset};
 use crate::price::Price;
@@ -163,11 +164,7 @@ pub struct Endpoint<'a> {
 ///
 /// # Errors
 /// It does not answer within the time, or not with a list of models: what was tried and why it failed, without the key.
-pub async fn list(
-    client: &reqwest::Client,
-    endpoint: Endpoint<'_>,
-    deadline: Duration,
-) -> Result<Vec<Listed>, ProviderError> {
+pub async fn list(client: &reqwest::Client, endpoint: Endpoint<'_>, deadline: Duration) -> Answer {
     match tokio::time::timeout(deadline, listing::pages(client, &endpoint)).await {
         Ok(listed) => listed,
         Err(_) => {
@@ -177,9 +174,12 @@ pub async fn list(
     }
 }
 
-/// The servers of this machine that answer, with the models they name, in the order of the table. They are asked at once,
-/// so that all of it takes no longer than the slowest may.
-pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Vec<Listed>)> {
+/// What a server said when it was asked which models it has.
+pub type Answer = Result<Vec<Listed>, ProviderError>;
+
+/// Asks the usual servers of this machine, in the order of the table; a server that is not there is left out. They are asked
+/// at once, so that all of it takes no longer than the slowest may.
+pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Answer)> {
     let here = PRESETS.iter().filter(|preset| preset.place == Place::ThisMachine);
     probe_all(
         client,
@@ -188,7 +188,7 @@ pub async fn local(client: &reqwest::Client) -> Vec<(Candidate, Vec<Listed>)> {
     .await
 }
 
-async fn probe_all(client: &reqwest::Client, candidates: Vec<Candidate>) -> Vec<(Candidate, Vec<Listed>)> {
+async fn probe_all(client: &reqwest::Client, candidates: Vec<Candidate>) -> Vec<(Candidate, Answer)> {
     let deadline = Duration::from_millis(PROBE_TIMEOUT_MS);
     let probes = candidates.into_iter().map(|candidate| async move {
         let endpoint = Endpoint {
@@ -196,10 +196,23 @@ async fn probe_all(client: &reqwest::Client, candidates: Vec<Candidate>) -> Vec<
             base_url: &candidate.base_url,
             key: None,
         };
-        let models = list(client, endpoint, deadline).await.ok()?;
-        Some((candidate, models))
+        let answer = list(client, endpoint, deadline).await;
+        is_model_server(&answer).then_some((candidate, answer))
     });
     join_all(probes).await.into_iter().flatten().collect()
+}
+
+/// Whether what was found at a usual port may well be a server of models: the ports are popular with others, too. One that
+/// wants a key (vLLM and LM Studio can), is still loading or does not answer may be one.
+fn is_model_server(answer: &Answer) -> bool {
+    const LOADING: u16 = 503;
+    match answer {
+        Ok(_) => true,
+        Err(error) => matches!(
+            error.kind,
+            ErrorKind::Auth | ErrorKind::Timeout | ErrorKind::Status(LOADING)
+        ),
+    }
 }
 
 #[cfg(test)]

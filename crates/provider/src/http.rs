@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 mod adapt;
-mod address;
+pub(crate) mod address;
 mod body;
 mod shown;
 mod stream;

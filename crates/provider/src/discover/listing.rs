@@ -6,6 +6,7 @@
 
 use super::{Endpoint, Listed};
 use crate::codec::{codec_of, quote};
+use crate::http::address::endpoint as address_of;
 use crate::http::{innermost, without_credentials};
 use crate::price::Price;
 use crate::profile::Format;
@@ -28,6 +29,9 @@ const PAGE_MODELS: u32 = 1_000;
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// A price per token times this is the price that people know.
 const TOKENS_OF_A_PRICE: f64 = 1_000_000.0;
+
+/// What is said of an answer that is for a browser.
+const WEB_PAGE: &str = "a web page, no list of models";
 
 /// All pages of a list.
 pub(super) async fn pages(client: &reqwest::Client, endpoint: &Endpoint<'_>) -> Result<Vec<Listed>, ProviderError> {
@@ -52,18 +56,18 @@ impl Endpoint<'_> {
         format!("GET {}", without_credentials(&self.url(None)))
     }
 
-    fn url(&self, after: Option<&str>) -> String {
-        let base = self.base_url.trim_end_matches('/');
+    pub(super) fn url(&self, after: Option<&str>) -> String {
         // Tokens of pages are opaque; whatever is in them must not become another parameter.
         let after = |name: &str| {
             let encoded = after.map(|token| token.bytes().map(percent).collect::<String>());
             encoded.map(|token| format!("&{name}={token}")).unwrap_or_default()
         };
-        match self.format {
-            Format::OpenaiChat | Format::OpenaiResponses => format!("{base}/models"),
-            Format::Anthropic => format!("{base}/v1/models?limit={PAGE_MODELS}{}", after("after_id")),
-            Format::Gemini => format!("{base}/v1beta/models?pageSize={PAGE_MODELS}{}", after("pageToken")),
-        }
+        let path = match self.format {
+            Format::OpenaiChat | Format::OpenaiResponses => "/models".to_owned(),
+            Format::Anthropic => format!("/v1/models?limit={PAGE_MODELS}{}", after("after_id")),
+            Format::Gemini => format!("/v1beta/models?pageSize={PAGE_MODELS}{}", after("pageToken")),
+        };
+        address_of(&root(self.format, self.base_url), &path)
     }
 
     pub(super) fn error(&self, kind: ErrorKind, why: &str) -> ProviderError {
@@ -81,6 +85,27 @@ impl Endpoint<'_> {
             retry_after: None,
         }
     }
+}
+
+/// Where that format's requests begin: the address that questions go to, without their path. Whatever people write leads the
+/// list to the same place as the questions.
+fn root(format: Format, base_url: &str) -> String {
+    let path = match format {
+        Format::OpenaiChat => "/chat/completions",
+        Format::OpenaiResponses => "/responses",
+        Format::Anthropic => "/v1/messages",
+        Format::Gemini => "/v1beta/models/m:generateContent",
+    };
+    let (base, query) = base_url.trim().split_once('?').unwrap_or((base_url.trim(), ""));
+    // The model and what is done with it stand in a path of Gemini's: `/v1beta/models/MODEL:streamGenerateContent`.
+    let is_gemini = format == Format::Gemini;
+    let of_a_model = base
+        .rsplit_once("/models/")
+        .filter(|(_, model)| is_gemini && model.contains(':'));
+    let requests = address_of(of_a_model.map_or(base, |(before, _)| before), path);
+    let root = requests.strip_suffix(path).unwrap_or(base);
+    let sign = if query.is_empty() { "" } else { "?" };
+    format!("{root}{sign}{query}")
 }
 
 fn percent(byte: u8) -> String {
@@ -135,9 +160,18 @@ pub(crate) async fn get(
     if status.is_success() {
         return Ok(body);
     }
+    // A web server that knows nothing of models says so with a page; an endpoint without a list says it otherwise.
+    if is_page(&body) && matches!(status.as_u16(), 404 | 405 | 501) {
+        return Err(endpoint.error(ErrorKind::Protocol, &format!("{status}: {WEB_PAGE}")));
+    }
     let refused = codec_of(endpoint.format).decode_error(status.as_u16(), &String::from_utf8_lossy(&body));
     let said = if refused.message.is_empty() { "" } else { ": " };
     Err(endpoint.error(refused.kind, &format!("{status}{said}{}", refused.message)))
+}
+
+/// Whether it is a web page.
+fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
 }
 
 /// A page as it was read.
@@ -152,6 +186,9 @@ pub(super) struct Page {
 /// # Errors
 /// It is not a list of models: why, in a few words.
 pub(super) fn read_page(format: Format, body: &[u8]) -> Result<Page, String> {
+    if is_page(body) {
+        return Err(WEB_PAGE.to_owned());
+    }
     let value: Value = serde_json::from_slice(body).map_err(|error| quote(&format!("no JSON: {error}")))?;
     let key = match format {
         Format::OpenaiChat | Format::OpenaiResponses | Format::Anthropic => "data",

@@ -66,19 +66,22 @@ const MODELS: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconne
     {\"object\":\"list\",\"data\":[{\"id\":\"one\",\"object\":\"model\",\
     \"meta\":{\"n_ctx\":4096,\"n_params\":134515008}},{\"id\":\"two\"}]}";
 
-/// SPEC 7.7: servers that answer are found, in the order of the table; one that hangs or is something else is not.
+/// SPEC 7.7, 10.4: servers that answer are found, in the order of the table, and so is why one does not tell its models; what is
+/// no server of models is passed over.
 #[tokio::test]
 async fn local_servers() {
     let client = client(&Timeouts::default(), &Network::default()).unwrap();
     let hanging = server(None).await;
     let other = server(Some("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n<html>hello</html>")).await;
     let missing = server(Some("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n")).await;
+    let locked = server(Some("HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n{}")).await;
     let (a, b) = (server(Some(MODELS)).await, server(Some(MODELS)).await);
     let table = [
         ("hanging", hanging.as_str()),
         ("b", b.as_str()),
         ("other", other.as_str()),
         ("missing", missing.as_str()),
+        ("locked", locked.as_str()),
         ("refusing", "http://127.0.0.1:1/v1"),
         ("a", a.as_str()),
     ];
@@ -89,13 +92,16 @@ async fn local_servers() {
     });
     let found = probe_all(&client, candidates.into()).await;
     let names: Vec<_> = found.iter().map(|(candidate, _)| candidate.name).collect();
-    assert_eq!(names, ["b", "a"]);
-    let ids: Vec<&str> = found[0].1.iter().map(|model| model.id.as_str()).collect();
+    assert_eq!(names, ["hanging", "b", "locked", "a"]);
+    let kind = |at: usize| found[at].1.as_ref().unwrap_err().kind;
+    assert_eq!((kind(0), kind(2)), (ErrorKind::Timeout, ErrorKind::Auth));
+    let listed = found[1].1.as_ref().unwrap();
+    let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
     assert_eq!(ids, ["one", "two"]);
     // What llama.cpp's server tells of a model besides its name.
-    let told = (found[0].1[0].context_window, found[0].1[0].parameters);
+    let told = (listed[0].context_window, listed[0].parameters);
     assert_eq!(told, (Some(4096), Some(134_515_008)));
-    let profiles: Vec<CallsPerReply> = found[0].1.iter().map(|model| found[0].0.profile(model).calls).collect();
+    let profiles: Vec<CallsPerReply> = listed.iter().map(|model| found[1].0.profile(model).calls).collect();
     assert_eq!(profiles, [CallsPerReply::One, CallsPerReply::Any]);
 }
 
@@ -165,6 +171,75 @@ fn lists_of_each_format() {
             listing::read_page(Format::OpenaiChat, broken.as_bytes()).is_err(),
             "{broken}"
         );
+    }
+}
+
+/// SPEC 7.1, 7.7: the list is asked for where questions go, whatever of the address people wrote.
+#[test]
+fn the_address_of_the_list() {
+    let check = |format, base_url: &str, expect: &str| {
+        let endpoint = Endpoint {
+            format,
+            base_url,
+            key: None,
+        };
+        assert_eq!(endpoint.url(None), expect, "{base_url}");
+    };
+    for base in ["http://h/v1", " http://h/v1/", "http://h/v1/chat/completions"] {
+        check(Format::OpenaiChat, base, "http://h/v1/models");
+    }
+    check(Format::OpenaiResponses, "http://h/v1/responses", "http://h/v1/models");
+    check(
+        Format::OpenaiChat,
+        "http://h/v1/chat/completions?api-version=1",
+        "http://h/v1/models?api-version=1",
+    );
+    for base in ["http://h", "http://h/v1", "http://h/v1/", "http://h/v1/messages"] {
+        check(Format::Anthropic, base, "http://h/v1/models?limit=1000");
+    }
+    for base in [
+        "http://h",
+        "http://h/v1beta/",
+        "http://h/v1beta/models",
+        "http://h/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
+    ] {
+        let query = if base.contains('?') { "alt=sse&" } else { "" };
+        check(
+            Format::Gemini,
+            base,
+            &format!("http://h/v1beta/models?{query}pageSize=1000"),
+        );
+    }
+}
+
+/// SPEC 10.4: a web server is told from an endpoint that has no list, whatever the status.
+#[tokio::test]
+async fn web_pages() {
+    let client = client(&Timeouts::default(), &Network::default()).unwrap();
+    for (answer, expect) in [
+        (
+            "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\n<!DOCTYPE html>",
+            ErrorKind::Protocol,
+        ),
+        (
+            "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n<html>",
+            ErrorKind::Protocol,
+        ),
+        (
+            "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n{\"error\":{\"message\":\"no\"}}",
+            ErrorKind::Status(404),
+        ),
+    ] {
+        let base_url = server(Some(answer)).await;
+        let endpoint = Endpoint {
+            format: Format::OpenaiChat,
+            base_url: &base_url,
+            key: None,
+        };
+        let error = list(&client, endpoint, Duration::from_secs(5)).await.unwrap_err();
+        assert_eq!(error.kind, expect, "{}", error.message);
+        let is_page = error.message.contains("a web page, no list of models");
+        assert_eq!(is_page, expect == ErrorKind::Protocol, "{}", error.message);
     }
 }
 
