@@ -45,6 +45,7 @@ fn turn(turn: u64) -> Vec<Draft> {
         attempt: 1,
         stop: ReplyStop::End,
         context_seq: 0,
+        reason: None,
         fallback: None,
     };
     let call = ToolCall {

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 mod place;
 mod rule;
 
-pub use place::is_secret_path;
+pub use place::{is_secret_path, normal};
 use place::{Places, is_protected_path};
 pub use rule::{Rule, wildcard};
 

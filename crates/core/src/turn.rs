@@ -218,6 +218,10 @@ struct LastReply {
     has_text: bool,
     context_seq: u64,
     fallback: Option<String>,
+    /// Why it was withheld or broke off, in the provider's words.
+    reason: Option<String>,
+    /// The call it broke off in.
+    cut_call: Option<String>,
 }
 
 /// The state of one turn: what folding its events gives.

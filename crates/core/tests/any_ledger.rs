@@ -75,6 +75,7 @@ fn assistant(rng: &mut Rng) -> Body {
         attempt: rng.pick(&[0, 1, 2, u32::MAX]),
         stop: rng.pick(&stops),
         context_seq: rng.pick(&[0, 0, 3, 20, u64::MAX]),
+        reason: None,
         fallback: None,
     })
 }

@@ -133,6 +133,7 @@ fn reply(writer: &Writer, text: &str, stop: ReplyStop) -> Draft {
         attempt: 1,
         stop,
         context_seq: writer.0.last_seq(),
+        reason: None,
         fallback: None,
     };
     Draft::new(1, text, Body::Assistant(data))

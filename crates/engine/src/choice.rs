@@ -80,20 +80,33 @@ impl Driver {
         }
     }
 
-    /// The model to ask instead of one that fails: the first of its chain, then of the chains before it, that was not asked
-    /// in this turn and can be asked at all.
+    /// The model to ask instead of one that fails: the first of its chain, then of the chains before it, then the one the
+    /// session is with, that has not failed in this turn and can be asked at all.
     pub(crate) fn stand_in(&self, failed: &Model) -> Option<String> {
         let models = &self.engine.models;
-        let handed_to = self.session.turn().map(Turn::handed_to).unwrap_or_default();
+        let turn = self.session.turn()?;
         let first = self.engine.settings().model;
         let mut chains = vec![failed.fallback.clone()];
-        let earlier = handed_to.iter().rev().chain(std::iter::once(&first));
+        let earlier = turn.handed_to().iter().rev().chain(std::iter::once(&first));
         chains.extend(
             earlier
                 .filter_map(|name| models.model(name).ok())
                 .map(|model| model.fallback),
         );
-        let tried = |name: &String| *name == failed.name || *name == first || handed_to.contains(name);
+        // One that was only routed to is not all there is.
+        chains.push(vec![first]);
+        let has_failed = |name: &String| {
+            let of_turn = self
+                .session
+                .events()
+                .iter()
+                .rev()
+                .take_while(|event| event.turn == turn.number());
+            let is_of =
+                |event: &Event| matches!(&event.body, Body::ModelFailed(data) if data.model.as_ref() == Some(name));
+            of_turn.into_iter().any(is_of)
+        };
+        let tried = |name: &String| *name == failed.name || turn.handed_to().contains(name) || has_failed(name);
         chains
             .into_iter()
             .flatten()

@@ -6,6 +6,7 @@
 use crate::{Engine, Model, Settings};
 use aish_core::event::Body;
 use aish_core::message::{Message, Part, ToolSpec};
+use aish_core::projection::cut_result;
 use aish_core::redact::Redactor;
 use aish_core::session::Session;
 use std::borrow::Cow;
@@ -25,6 +26,8 @@ const CHARS_PER_TOKEN: usize = 3;
 const REPLY_TOKENS_MIN: u64 = 512;
 /// The parts of a context that are freed at once.
 const STEPS: usize = 4;
+/// Characters of a result of the last round that are kept however little room there is.
+const ROUND_RESULT_CHARS_MIN: usize = 1_000;
 /// What stands in for a result that was left out.
 const LEFT_OUT: &str =
     "[left out: an older result that no longer fits the context; call the tool again if it is needed]";
@@ -48,8 +51,12 @@ pub(crate) struct Prompt {
 impl Prompt {
     /// Characters of all of it, as they are estimated.
     pub(crate) fn chars(&self) -> usize {
-        let tools = self.tools.iter().map(spec_chars).sum::<usize>();
-        self.system.len() + tools + self.messages.iter().map(message_chars).sum::<usize>()
+        self.fixed_chars() + self.messages.iter().map(message_chars).sum::<usize>()
+    }
+
+    /// Characters of what is in each request: instructions and tools.
+    pub(crate) fn fixed_chars(&self) -> usize {
+        self.system.len() + self.tools.iter().map(spec_chars).sum::<usize>()
     }
 
     /// True while more could be left out.
@@ -63,14 +70,26 @@ impl Prompt {
     }
 }
 
+/// What was learned of a model's room when it refused a request as too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Learned {
+    /// Tokens that fit, where it said so.
+    pub(crate) window_tokens: Option<u64>,
+    /// Characters of what it refused, as they are estimated.
+    pub(crate) refused_chars: usize,
+    /// Those of them that are in each request.
+    pub(crate) fixed_chars: usize,
+}
+
 /// How much a model may be sent, in characters of everything together; `None` when nothing is known.
 #[derive(Clone, Copy)]
 pub(crate) struct Room(Option<usize>);
 
 impl Room {
-    /// The model's context without what its reply needs, and less than what it refused (`refused_chars`) as too long.
-    pub(crate) fn of(model: &Model, refused_chars: Option<usize>) -> Self {
-        let window = model.context_window.map(|window| {
+    /// The model's context without what its reply needs, and less than what it refused as too long.
+    pub(crate) fn of(model: &Model, learned: Option<&Learned>) -> Self {
+        let told = learned.and_then(|learned| learned.window_tokens);
+        let window = model.context_window.into_iter().chain(told).min().map(|window| {
             let reply = model
                 .max_output_tokens
                 .unwrap_or(REPLY_TOKENS_MIN)
@@ -80,7 +99,10 @@ impl Room {
                 .unwrap_or(usize::MAX)
                 .saturating_mul(CHARS_PER_TOKEN)
         });
-        let refused = refused_chars.map(|chars| chars / AFTER_REFUSAL.1 * AFTER_REFUSAL.0);
+        let refused = learned.map(|learned| {
+            let (part, of) = AFTER_REFUSAL;
+            learned.fixed_chars + learned.refused_chars.saturating_sub(learned.fixed_chars) / of * part
+        });
         Self(window.into_iter().chain(refused).min())
     }
 }
@@ -185,8 +207,8 @@ fn redact(message: &mut Message, redactor: &Redactor) {
     }
 }
 
-/// Makes a conversation fit: old results are left out first, the oldest before the newer, those of the last round never;
-/// then whole old exchanges. The last question always stays, and the ledger keeps everything.
+/// Makes a conversation fit: old results are left out first, the oldest before the newer; then whole old exchanges; then the
+/// results of the last round are cut. The last question always stays, and the ledger keeps everything.
 ///
 /// More is taken than must be, in steps of a part of the whole: else each round would leave out another result, and no two
 /// requests would begin alike.
@@ -223,7 +245,38 @@ fn fit(messages: &mut Vec<Message>, chars_max: usize) -> usize {
         dropped = n + 1;
     }
     messages.drain(..dropped);
-    results + dropped
+    results + dropped + cut_last_round(messages, chars_max)
+}
+
+/// Cuts what the last round gave, where nothing else is left to leave out: each result to its share of the room, head and tail
+/// kept. Gives how many were cut.
+fn cut_last_round(messages: &mut [Message], chars_max: usize) -> usize {
+    let total: usize = messages.iter().map(message_chars).sum();
+    if total <= chars_max {
+        return 0;
+    }
+    let (_, last_round) = kept_from(messages);
+    let outputs = || messages.iter().skip(last_round).filter_map(output_of).map(String::len);
+    let (count, chars) = (outputs().count(), outputs().sum::<usize>());
+    let room = chars_max.saturating_sub(total - chars);
+    let share = (room / count.max(1)).max(ROUND_RESULT_CHARS_MIN);
+    let mut cut = 0;
+    for message in messages.iter_mut().skip(last_round) {
+        if let Message::Tool { output, .. } = message
+            && output.len() > share
+        {
+            *output = cut_result(output, share);
+            cut += 1;
+        }
+    }
+    cut
+}
+
+fn output_of(message: &Message) -> Option<&String> {
+    match message {
+        Message::Tool { output, .. } => Some(output),
+        Message::User { .. } | Message::Assistant { .. } => None,
+    }
 }
 
 /// Where the last question stands, and the last round: what comes from there on always stays.
@@ -237,8 +290,16 @@ fn kept_from(messages: &[Message]) -> (usize, usize) {
 /// True while [`fit`] could leave out more.
 fn can_shrink(messages: &[Message]) -> bool {
     let (question, round) = kept_from(messages);
-    let is_long = |message: &Message| matches!(message, Message::Tool { output, .. } if output.len() > LEFT_OUT.len());
-    question > 0 || messages.iter().take(round).any(is_long)
+    let is_longer = |message: &Message, than: usize| output_of(message).is_some_and(|output| output.len() > than);
+    question > 0
+        || messages
+            .iter()
+            .take(round)
+            .any(|message| is_longer(message, LEFT_OUT.len()))
+        || messages
+            .iter()
+            .skip(round)
+            .any(|message| is_longer(message, ROUND_RESULT_CHARS_MIN))
 }
 
 fn message_chars(message: &Message) -> usize {

@@ -1,5 +1,6 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
+use crate::context::Learned;
 use crate::model::Ask;
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
@@ -67,8 +68,8 @@ pub struct Driver {
     pub(crate) told_of_model: AtomicBool,
     /// Lines that are told once.
     told: Mutex<HashSet<String>>,
-    /// Characters of a conversation that a model took no more of, by its name.
-    pub(crate) refused_chars: HashMap<String, usize>,
+    /// What models have refused as too long, by their names.
+    pub(crate) rooms: HashMap<String, Learned>,
 }
 
 impl Driver {
@@ -99,7 +100,7 @@ impl Driver {
             notices: Notices::new(),
             told_of_model: AtomicBool::new(false),
             told: Mutex::default(),
-            refused_chars: HashMap::new(),
+            rooms: HashMap::new(),
         }
     }
 

@@ -166,7 +166,7 @@ pub struct Finished {
     pub usage: Usage,
     /// The model that answered last, by its configured name.
     pub model: Option<String>,
-    /// Why the model failed, if it did: one line for a person.
+    /// Why it ended without a whole answer, if it did: one line for a person.
     pub problem: Option<String>,
 }
 

@@ -8,6 +8,8 @@ use crate::{EngineError, Model, Notice, Notices, Settings};
 use aish_core::Turn;
 use aish_core::event::{Assistant, Body, Draft, Function, ModelFailed, ReplyStop, ToolCall, Usage};
 use aish_core::message::{Part, ToolChoice, text_of};
+use aish_core::sanitize::single_line;
+use aish_provider::codec::failure;
 use aish_provider::{Delta, ErrorKind, ProviderError, Reply, Request};
 use aish_store::Durability;
 use aish_tools::Cancel;
@@ -18,6 +20,8 @@ use std::time::Duration;
 const BACKOFF_START_MS: u64 = 500;
 /// The longest pause of our own making. What a server asks for (`Retry-After`) is honoured up to `RETRY_AFTER_MAX_MS`.
 const BACKOFF_MAX_MS: u64 = 8_000;
+/// The pause before a reply is asked for again that was there and said nothing.
+const EMPTY_WAIT_MS: u64 = 250;
 /// Characters of a model's name that are shown.
 const MODEL_NAME_CHARS_MAX: usize = 80;
 /// A server that asks for more than this is not waited for: the turn ends and says so.
@@ -59,17 +63,18 @@ impl Driver {
     /// Waits if it must, asks, and records what came of it.
     pub(crate) async fn call_model(&mut self, ask: &Ask, notices: &Notices, stop: &Cancel) -> Result<(), EngineError> {
         let attempt = ask.attempt;
-        if ask.wait_ms > 0 {
-            let problem = self.last_problem().unwrap_or_default();
+        if attempt > 1 {
+            // A reply of nothing is asked for again after a short pause: nobody said how long, and nobody saw it fail.
+            let wait_ms = if ask.wait_ms > 0 { ask.wait_ms } else { EMPTY_WAIT_MS };
             notices.push(Notice::Retrying {
                 attempt,
-                wait_ms: ask.wait_ms,
-                problem,
+                wait_ms,
+                problem: self.problem(),
             });
             let mut stop = stop.clone();
             tokio::select! {
                 () = asked(&mut stop) => return Ok(()),
-                () = tokio::time::sleep(Duration::from_millis(ask.wait_ms)) => {}
+                () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
             }
         }
         let settings = self.engine.settings();
@@ -105,14 +110,14 @@ impl Driver {
     fn tell_of_hand_over(&self, ask: &Ask, model: &Model) {
         let handed_to = self.session.turn().map(Turn::handed_to).unwrap_or_default();
         if ask.attempt == 1 && ask.handed_to.is_some() && handed_to.last() != ask.handed_to.as_ref() {
-            let problem = self
-                .session
-                .turn()
-                .and_then(Turn::last_failure)
-                .and_then(|_| self.last_problem());
-            let problem = problem.unwrap_or_else(|| "no answer came".to_owned());
-            self.say(format!("{problem}; asking {} instead", model.name));
+            self.say(format!("{}; asking {} instead", self.problem(), model.name));
         }
+    }
+
+    /// What a model is sent, as far as is known of its room.
+    pub(crate) fn prompt_for(&self, model: &Model, settings: &Settings) -> context::Prompt {
+        let room = context::Room::of(model, self.rooms.get(&model.name));
+        context::build(&self.session, settings, &self.engine, room)
     }
 
     /// Asks, with as much of the conversation as fits. Where the server says that it does not fit after all, less is sent,
@@ -125,14 +130,11 @@ impl Driver {
         notices: &Notices,
         stop: &Cancel,
     ) -> Attempt {
+        let mut refusal = None;
         loop {
-            let room = context::Room::of(model, self.refused_chars.get(&model.name).copied());
-            let prompt = context::build(&self.session, settings, &self.engine, room);
-            if !model.images && prompt.has_images() {
-                self.say_once(&format!("{} takes no images: they are named in words", model.name));
-            }
-            if prompt.is_too_long && self.stand_in(model).is_some() {
-                return Attempt::Failed(too_long(model));
+            let prompt = self.prompt_for(model, settings);
+            if prompt.is_too_long && (refusal.is_some() || self.stand_in(model).is_some()) {
+                return Attempt::Failed(refusal.unwrap_or_else(|| too_long(model)));
             }
             if prompt.left_out > 0 {
                 self.say_once(&format!(
@@ -140,17 +142,33 @@ impl Driver {
                     model.name
                 ));
             }
-            let came = self.ask(model, settings, tool_choice, &prompt, notices, stop).await;
-            match came {
-                Attempt::Failed(error)
-                    if error.kind == ErrorKind::ContextOverflow && !prompt.is_too_long && prompt.can_shrink() =>
-                {
-                    self.say_once(&format!("{}: trying again with less of what is older", error.message));
-                    self.refused_chars.insert(model.name.clone(), prompt.chars());
+            if !model.images && prompt.has_images() {
+                self.say_once(&format!("{} takes no images: they are named in words", model.name));
+            }
+            match self.ask(model, settings, tool_choice, &prompt, notices, stop).await {
+                Attempt::Failed(error) if error.kind == ErrorKind::ContextOverflow && prompt.can_shrink() => {
+                    self.learn_room(model, &prompt, &error);
+                    refusal = Some(error);
                 }
                 came => return came,
             }
         }
+    }
+
+    /// Remembers how much a model takes, from the words it refused more with.
+    fn learn_room(&mut self, model: &Model, prompt: &context::Prompt, error: &ProviderError) {
+        let window = failure::window_in(&error.message);
+        let hint = match (window, model.context_window) {
+            (Some(window), None) => format!(" (`context_window = {window}` for this model says so at once)"),
+            (Some(_) | None, _) => String::new(),
+        };
+        self.say_once(&format!("{}: sending less of what is older{hint}", error.message));
+        let learned = context::Learned {
+            window_tokens: window,
+            refused_chars: prompt.chars(),
+            fixed_chars: prompt.fixed_chars(),
+        };
+        self.rooms.insert(model.name.clone(), learned);
     }
 
     /// One request.
@@ -224,7 +242,11 @@ impl Driver {
         let (asked_last, said_last) = (last(asked), last(said));
         let is_same = said_last.starts_with(&asked_last) || asked_last.starts_with(&said_last);
         if !is_same && !self.told_of_model.swap(true, Ordering::Relaxed) {
-            let said: String = said.chars().take(MODEL_NAME_CHARS_MAX).collect();
+            // A name with a line break in it would forge a line of ours.
+            let [asked, said] = [asked, said].map(|name| {
+                let name: String = name.chars().take(MODEL_NAME_CHARS_MAX).collect();
+                single_line(&name).into_owned()
+            });
             self.say(format!("{asked} was asked, {said} answered"));
         }
     }
@@ -269,6 +291,7 @@ impl Driver {
             attempt: came.attempt,
             stop: reply.stop,
             context_seq: came.context_seq,
+            reason: reply.reason,
             fallback,
         };
         let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];
@@ -318,11 +341,19 @@ impl Driver {
             attempt: came.attempt,
             text_shown: shown == TextShown::Yes,
             retryable: error.kind.is_retryable() && !is_given_up && asked_ms.is_none_or(|ms| ms <= RETRY_AFTER_MAX_MS),
-            retry_after_ms: Some(asked_ms.unwrap_or_else(|| backoff_ms(came.attempt))),
+            // A server that asks for no pause at all, or for one that is over (its clock is slow), gets ours.
+            retry_after_ms: Some(
+                asked_ms
+                    .filter(|ms| *ms > 0)
+                    .unwrap_or_else(|| backoff_ms(came.attempt)),
+            ),
             model: Some(came.model.name.clone()),
             fallback,
         };
-        let message = self.engine.redactor.redact(&error.message).into_owned();
+        let mut message = self.engine.redactor.redact(&error.message).into_owned();
+        if let Some(seconds) = asked_ms.filter(|ms| *ms > RETRY_AFTER_MAX_MS).map(|ms| ms / 1_000) {
+            message.push_str(&format!("; it wants to be left alone for {seconds} s"));
+        }
         Draft::new(turn, message, Body::ModelFailed(data))
     }
 }

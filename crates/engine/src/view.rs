@@ -73,14 +73,16 @@ impl Driver {
         }
     }
 
-    pub(crate) fn last_problem(&self) -> Option<String> {
+    /// Why the last request came to no whole answer, one line for a person: what failed, or how the reply broke off.
+    pub(crate) fn problem(&self) -> String {
+        let Some(turn) = self.session.turn() else {
+            return String::new();
+        };
         let failed = |event: &&Event| matches!(event.body, Body::ModelFailed(_));
-        self.session
-            .events()
-            .iter()
-            .rev()
-            .find(failed)
-            .map(|event| event.content.clone())
+        let failure = turn
+            .last_failure()
+            .and_then(|_| self.session.events().iter().rev().find(failed));
+        failure.map_or_else(|| turn.how_it_broke(), |event| event.content.clone())
     }
 
     /// How full the context was with the last reply; `None` before the first one, after `:clear`, and where the provider does
@@ -146,10 +148,9 @@ impl Driver {
             reply.push('\n');
         }
         reply.push_str(&closing);
-        let problem = if reason == StopReason::ModelFailed {
-            self.last_problem()
-        } else {
-            None
+        let problem = match reason {
+            StopReason::ModelFailed | StopReason::Truncated => Some(self.problem()),
+            StopReason::End | StopReason::Limit | StopReason::Declined | StopReason::Cancelled => None,
         };
         Finished {
             reason,

@@ -64,15 +64,26 @@ async fn replies_that_are_none() {
         "[stopped: the model gave no answer]",
     )
     .await;
-    for stop in [ReplyStop::Length, ReplyStop::Truncated] {
+    for (stop, how) in [
+        (ReplyStop::Length, "reached its length limit"),
+        (ReplyStop::Truncated, "was cut off"),
+    ] {
         check(
             vec![reply_ending("half of it", stop, None)],
             1,
             StopReason::Truncated,
-            "half of it\n[stopped: the reply was cut off]",
+            &format!("half of it\n[stopped: the reply {how}]"),
         )
         .await;
     }
+    // The same request would reach the same limit again.
+    check(
+        vec![reply_ending("", ReplyStop::Length, None)],
+        1,
+        StopReason::Truncated,
+        "[stopped: the reply reached its length limit]",
+    )
+    .await;
 }
 
 /// SPEC 7.3: calls of a reply that was cut are never run, whatever a provider makes of them.

@@ -279,6 +279,8 @@ fn run(seeds: impl Iterator<Item = u64>) -> Totals {
     let path = folder.path().canonicalize().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // Pauses before another attempt take no time.
+        .start_paused(true)
         .build()
         .unwrap();
     let mut totals = Totals::default();

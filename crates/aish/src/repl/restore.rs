@@ -141,6 +141,7 @@ mod tests {
             attempt: 1,
             stop: ReplyStop::End,
             context_seq: 0,
+            reason: None,
             fallback: None,
         };
         Draft::new(1, text, Body::Assistant(data))

@@ -19,6 +19,7 @@ fn reply(turn: u64, model: Option<&str>, said: Option<&str>, tokens: [u64; 3]) -
         attempt: 1,
         stop: ReplyStop::End,
         context_seq: 0,
+        reason: None,
         fallback: None,
     };
     let [input_tokens, cached_tokens, output_tokens] = tokens;

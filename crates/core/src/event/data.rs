@@ -28,6 +28,9 @@ pub struct Assistant {
     /// The last event the request was built from: a message typed later was not seen by this reply (SPEC 3.5a).
     #[serde(default)]
     pub context_seq: u64,
+    /// Why it was withheld or broke off, in the provider's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The model to ask instead where this reply said nothing and may not be asked for again (SPEC 7.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,

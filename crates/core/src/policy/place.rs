@@ -64,8 +64,8 @@ impl Places<'_> {
     }
 }
 
-/// A path without `.` and `..`, by its text alone.
-fn normal(path: &Path) -> PathBuf {
+/// A path without `.` and `..`, by its text alone: where it would lead if no part of it were a link.
+pub fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {

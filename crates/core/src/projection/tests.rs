@@ -23,6 +23,7 @@ fn ledger(script: &str) -> Vec<Event> {
                 attempt: 1,
                 stop,
                 context_seq: seen.parse().unwrap(),
+                reason: None,
                 fallback: None,
             })
         };

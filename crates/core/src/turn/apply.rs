@@ -10,6 +10,7 @@ use crate::event::{
     ResultEnd, ToolCall, ToolResult, TurnEnded,
 };
 use crate::id::CallId;
+use crate::message::Part;
 use crate::policy::Verdict;
 use crate::turn::StopReason;
 
@@ -145,6 +146,16 @@ impl Turn {
             has_text: !event.content.trim().is_empty(),
             context_seq,
             fallback: data.fallback.clone(),
+            reason: data.reason.clone(),
+            cut_call: data.parts.iter().find_map(|part| match part {
+                Part::PartialCall { name, .. } => Some(name.clone()),
+                Part::Text { .. }
+                | Part::Thinking { .. }
+                | Part::Context { .. }
+                | Part::Image { .. }
+                | Part::Provider { .. }
+                | Part::Call { .. } => None,
+            }),
         });
         Ok(())
     }

@@ -84,16 +84,40 @@ impl Turn {
             StopReason::End | StopReason::Limit | StopReason::Declined if answered => None,
             StopReason::End | StopReason::Declined => Some("[stopped]".to_owned()),
             StopReason::Limit => Some("[stopped: tool call limit reached]".to_owned()),
-            StopReason::ModelFailed => Some(match self.last_failure() {
-                Some(failed) if failed.text_shown => format!("[stopped: the reply broke off: {}]", failed.error),
-                Some(failed) => format!("[stopped: no reply from the model: {}]", failed.error),
-                None => "[stopped: the model gave no answer]".to_owned(),
-            }),
-            StopReason::Truncated => Some("[stopped: the reply was cut off]".to_owned()),
+            StopReason::ModelFailed | StopReason::Truncated => Some(format!("[stopped: {}]", self.how_it_broke())),
             StopReason::Cancelled => Some(format!(
                 "[stopped: {}]",
                 self.cancelled.as_deref().unwrap_or("interrupted by the user")
             )),
+        }
+    }
+
+    /// How the last request came to no whole answer: a readable phrase, for the person and for the model.
+    pub fn how_it_broke(&self) -> String {
+        let reply = match &self.last {
+            Last::Failed(failed) if failed.text_shown => return format!("the reply broke off: {}", failed.error),
+            Last::Failed(failed) => return format!("no reply from the model: {}", failed.error),
+            Last::Nothing => return "the model gave no answer".to_owned(),
+            Last::Reply(reply) => reply,
+        };
+        let what = match (reply.stop, &reply.cut_call) {
+            (ReplyStop::Length, Some(call)) => {
+                format!("the reply reached its length limit in the middle of a call of {call}, which was not run")
+            }
+            (ReplyStop::Length, None) => "the reply reached its length limit".to_owned(),
+            (ReplyStop::Truncated, Some(call)) => {
+                format!("the reply was cut off in the middle of a call of {call}, which was not run")
+            }
+            (ReplyStop::Truncated, None) => "the reply was cut off".to_owned(),
+            (ReplyStop::Refused, _) => "the model refused to answer".to_owned(),
+            (ReplyStop::Paused, _) => "the provider paused more often than a turn may go on".to_owned(),
+            (ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Interrupted | ReplyStop::Closing, _) => {
+                "the model gave no answer".to_owned()
+            }
+        };
+        match &reply.reason {
+            Some(reason) => format!("{what}: {reason}"),
+            None => what,
         }
     }
 
@@ -105,6 +129,7 @@ impl Turn {
             attempt: 0,
             stop: ReplyStop::Closing,
             context_seq: 0,
+            reason: None,
             fallback: None,
         };
         Draft::new(self.number, text, Body::Assistant(data))

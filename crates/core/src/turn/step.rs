@@ -172,7 +172,9 @@ impl Turn {
             }
             (ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Paused | ReplyStop::Closing, false) => None,
             (ReplyStop::Length | ReplyStop::Truncated, true) => Some(StopReason::Truncated),
-            (ReplyStop::Length | ReplyStop::Truncated, false) => None,
+            // The same request would reach the same limit again.
+            (ReplyStop::Length, false) => return self.hand_over(reply.fallback.as_ref(), StopReason::Truncated),
+            (ReplyStop::Truncated, false) => None,
             (ReplyStop::Refused, _) => Some(StopReason::ModelFailed),
             (ReplyStop::Interrupted, _) => Some(StopReason::Cancelled),
         };

@@ -85,6 +85,7 @@ impl Script {
                 self.reply(ReplyStop::Truncated, if has("shown") { "te" } else { "" }, false),
                 &words,
             ),
+            "long" => or_else(self.reply(ReplyStop::Length, "", false), &words),
             "pause" => self.reply(ReplyStop::Paused, "te", false),
             "refused" => self.reply(ReplyStop::Refused, "", false),
             "fail" => draft(Body::ModelFailed(ModelFailed {
@@ -149,6 +150,7 @@ impl Script {
             stop,
             // `unseen`: the last event came after the request was built.
             context_seq: if unseen { self.seq - 1 } else { self.seq },
+            reason: None,
             fallback: None,
         };
         Draft::new(1, text, Body::Assistant(data))

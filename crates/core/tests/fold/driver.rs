@@ -263,6 +263,7 @@ fn model(turn: &Turn, context_seq: u64, attempt: u32, choice: ToolChoice, rng: &
         attempt,
         stop,
         context_seq: if rng.percent(95) { context_seq } else { 0 },
+        reason: None,
         fallback: None,
     };
     let mut drafts = vec![Draft::new(number, text, Body::Assistant(data))];

@@ -217,6 +217,7 @@ pub fn orphan_call(format: Format) {
         attempt: 1,
         stop: ReplyStop::ToolCalls,
         context_seq: 1,
+        reason: None,
         fallback: None,
     };
     // The second call was never answered; a third answer has no call.

@@ -17,6 +17,8 @@ fn a_reply_that_showed_nothing_is_asked_for_again() {
     check("cut", "model 2");
     check("cut\n cut", "done truncated");
     check("cut shown", "done truncated");
+    check("long", "done truncated");
+    check("long else=b", "model 1 as b");
     check("refused", "done model_failed");
     check("fail\n call a\n gate a allow\n start a\n result a", "model 1");
 }
@@ -69,7 +71,8 @@ fn every_way_out_closes_the_turn() {
         &["[stopped: the reply broke off: http_500]", "model_failed"],
     );
     check_closing("cut shown", &["[stopped: the reply was cut off]", "truncated"]);
-    check_closing("refused", &["[stopped: the model gave no answer]", "model_failed"]);
+    check_closing("long", &["[stopped: the reply reached its length limit]", "truncated"]);
+    check_closing("refused", &["[stopped: the model refused to answer]", "model_failed"]);
     let limit = "call a\n gate a allow mcp\n start a\n result a\n call b\n result b limit";
     check_closing(limit, &["[stopped: tool call limit reached]", "limit"]);
     check_closing("cancelled", &["[stopped: ^C]", "cancelled"]);
