@@ -71,7 +71,9 @@ impl Driver {
             .filter(|name| *name != settings.model)
             .map(|name| models.model(name))
         {
-            Some(Ok(model)) => Ok(model),
+            // What it would have to leave out, the session's own model may have room for.
+            Some(Ok(model)) if self.prompt_for(&model, settings).left_out == 0 => Ok(model),
+            Some(Ok(_)) => models.model(&settings.model).map_err(EngineError::Model),
             Some(Err(why)) => {
                 self.say_once(&format!("routing is left out: {why}"));
                 models.model(&settings.model).map_err(EngineError::Model)

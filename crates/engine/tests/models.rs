@@ -20,7 +20,7 @@ use tempfile::TempDir;
 struct Desk {
     engine: Arc<Engine>,
     models: BTreeMap<String, (Arc<Scripted>, Model)>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 struct Named(BTreeMap<String, Model>);
@@ -67,11 +67,7 @@ impl Desk {
         engine.models = Arc::new(Named(named.collect()));
         let engine = Arc::new(engine);
         engine.update(|settings| settings.model = first);
-        Self {
-            engine,
-            models,
-            _folder: folder,
-        }
+        Self { engine, models, folder }
     }
 
     fn driver(&self) -> Driver {
@@ -274,4 +270,76 @@ async fn a_pause_is_announced() {
         _ => None,
     });
     assert_eq!(retrying, Some((2, 7, "later".to_owned())));
+}
+
+/// SPEC 7.6: a model that was only routed to is not all there is: the one the session is with stands in for it, and answers
+/// what the other would have to leave something out for.
+#[tokio::test]
+async fn a_routed_model_is_not_all_there_is() {
+    let desk = Desk::new(vec![
+        ("desk", &[], None, vec![Act::text("here")]),
+        ("small", &["desk"], None, vec![refused()]),
+    ]);
+    route(&desk, Some("small"), None, None);
+    assert_eq!(finish(&mut desk.driver(), "hm?").await.reply, "here");
+    assert_eq!(desk.asked(), [("desk", 1), ("small", 1)]);
+
+    let long = Act::text(&"answer ".repeat(1_000));
+    let desk = Desk::new(vec![
+        ("desk", &[], None, vec![long, Act::text("large")]),
+        ("small", &[], Some(2_048), vec![Act::text("small")]),
+    ]);
+    route(&desk, Some("small"), None, None);
+    let mut driver = desk.driver();
+    finish(&mut driver, "a question that is not a short one").await;
+    assert_eq!(finish(&mut driver, "and?").await.reply, "large");
+}
+
+/// SPEC 4.3, 7.6: a result too long for the model is cut to what its server says it takes, the last round's as well, and the
+/// turn goes on.
+#[tokio::test]
+async fn a_result_too_long_is_cut() {
+    let refusal = Act::Fail(ProviderError {
+        kind: ErrorKind::ContextOverflow,
+        message: "request (14004 tokens) exceeds the available context size (8192 tokens), try increasing it"
+            .to_owned(),
+        retry_after: None,
+    });
+    let read = Act::calls(&[("file_read", r#"{"path":"long.txt"}"#)]);
+    let desk = Desk::new(vec![("desk", &[], None, vec![read, refusal, Act::text("read")])]);
+    desk.engine
+        .update(|settings| settings.limits.max_result_chars = 100_000);
+    std::fs::write(desk.folder.path().join("long.txt"), "a line of it\n".repeat(5_000)).unwrap();
+    let mut driver = desk.driver();
+    assert_eq!(finish(&mut driver, "what is in it?").await.reply, "read");
+    let asked = desk.models["desk"].0.asked();
+    let given = |n: usize| match asked[n].messages.last() {
+        Some(Message::Tool { output, .. }) => output.chars().count(),
+        other => panic!("no result: {other:?}"),
+    };
+    assert!(
+        given(1) > 60_000 && given(2) < 8_192 * 3,
+        "{} then {}",
+        given(1),
+        given(2)
+    );
+    assert!(given(2) > 8_192, "{}", given(2));
+    assert_settled(driver.session());
+    // What was learnt holds for the next question too.
+    desk.models["desk"].0.push(Act::text("still"));
+    assert_eq!(finish(&mut driver, "sure?").await.reply, "still");
+}
+
+/// SPEC 10.4: what a server said of a conversation that does not fit is not lost where nothing more can be left out.
+#[tokio::test]
+async fn the_servers_words_stay() {
+    let desk = Desk::new(vec![
+        ("desk", &["cloud"], None, vec![overflow()]),
+        ("cloud", &[], None, vec![Act::text("yes")]),
+    ]);
+    let mut driver = desk.driver();
+    let notices = Notices::new();
+    driver.start("hm?", Vec::new()).await.unwrap();
+    done(within(driver.drive(&notices, never())).await.unwrap());
+    assert_eq!(statuses(&notices), ["too long; asking cloud instead"]);
 }
