@@ -62,7 +62,7 @@ fn at_the_prompt() {
     let mut terminal = sandbox.terminal(&[]).start();
     terminal.wait_for_prompt();
     terminal.send_line("read @data.bin");
-    terminal.wait_for_text("[aish] not asked: @data.bin: is neither text nor an image that models take");
+    terminal.wait_for_text("[aish] not asked: @data.bin is neither text nor an image that models take");
     terminal.wait_for_prompt();
     terminal.send_line("!cd below");
     terminal.wait_for_text("below fake ❯");
@@ -136,12 +136,44 @@ fn a_pipe_names_no_files() {
 #[test]
 fn what_cannot_go_along() {
     let mut large = PNG.to_vec();
-    large.resize(5_000_001, 0);
+    large.resize(3_932_161, 0);
     let server = FakeServer::script([]);
     let sandbox = Sandbox::with_model(&server).file("large.png", &large);
     let output = sandbox.run(&["-p", "what is in @large.png?"]).exits(2);
-    assert!(output.stderr.contains("@large.png: is too large"), "{output:?}");
+    assert!(output.stderr.contains("@large.png is too large: models take images of up to 3932160 bytes, this one has 3932161; send a smaller picture"), "{output:?}");
     assert!(server.requests().is_empty());
+}
+
+/// SPEC 12: a link in a project that leads out of it is told, not followed; what it leads to goes along when it is named.
+#[test]
+fn links_are_not_followed() {
+    let server = FakeServer::script([Reply::text("fine")]);
+    let sandbox = Sandbox::with_model(&server).file("repo/a.md", "one");
+    let outside = sandbox.home().canonicalize().unwrap().join("shadow");
+    std::fs::write(&outside, "root:x:0").unwrap();
+    std::os::unix::fs::symlink(&outside, sandbox.path("repo/NOTES.md")).unwrap();
+    let output = sandbox.run(&["--cd", "repo", "-p", "sum up @NOTES.md"]).exits(2);
+    let outside = outside.display();
+    let expect = format!("@NOTES.md is a link to {outside}: write @{outside} to send it");
+    assert!(output.stderr.contains(&expect), "{output:?}");
+    assert!(server.requests().is_empty());
+    let output = sandbox
+        .run(&["--cd", "repo", "-p", &format!("sum up @{outside}")])
+        .success();
+    assert!(
+        output.stderr.contains("[aish] @") && output.stderr.contains("looks like a secret file"),
+        "{output:?}"
+    );
+    assert!(server.only_request().last_text().contains("root:x:0"));
+}
+
+/// SPEC 8.9: a path is understood as a shell writes it, with a backslash before a space.
+#[test]
+fn paths_with_backslashes() {
+    let server = FakeServer::script([Reply::text("fine")]);
+    let sandbox = Sandbox::with_model(&server).file("a b.txt", "remember the milk");
+    sandbox.run(&["-p", r"sum up @a\ b.txt, please"]).success();
+    assert!(server.only_request().last_text().contains("remember the milk"));
 }
 
 /// SPEC 10.5: a secret in a file that went along does not reach the model.

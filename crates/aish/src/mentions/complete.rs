@@ -1,7 +1,7 @@
 //! Completing the path of a mention while it is typed.
 
-use super::{OPENING, Places, placed};
-use aish_core::sanitize::is_hostile;
+use super::words::{Form, mention_of_directory, mention_of_file, words};
+use super::{Places, placed};
 
 /// Names offered at once; more are no choice.
 const OFFERED_MAX: usize = 200;
@@ -14,7 +14,7 @@ pub fn completions(line: &str, places: Places<'_>) -> Option<(usize, Vec<String>
     let (start, typed) = open_mention(line)?;
     let (folder, prefix) = match typed.rfind('/') {
         Some(slash) => typed.split_at(slash + 1),
-        None => ("", typed),
+        None => ("", typed.as_str()),
     };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(placed(folder, places))
@@ -26,10 +26,14 @@ pub fn completions(line: &str, places: Places<'_>) -> Option<(usize, Vec<String>
             continue;
         };
         let is_hidden = name.starts_with('.') && !prefix.starts_with('.');
-        let can_be_typed = !name.chars().any(|c| is_hostile(c) || c == '"');
-        if name.starts_with(prefix) && !is_hidden && can_be_typed {
+        if name.starts_with(prefix) && !is_hidden {
             let is_directory = std::fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir());
-            names.push(mention(&format!("{folder}{name}"), is_directory));
+            let path = format!("{folder}{name}");
+            names.extend(if is_directory {
+                mention_of_directory(&path)
+            } else {
+                mention_of_file(&path)
+            });
         }
     }
     names.sort_unstable();
@@ -37,29 +41,11 @@ pub fn completions(line: &str, places: Places<'_>) -> Option<(usize, Vec<String>
     Some((start, names))
 }
 
-/// A path as it is mentioned. The quotes of one in a directory stay open: it goes on.
-fn mention(path: &str, is_directory: bool) -> String {
-    match (path.contains(char::is_whitespace), is_directory) {
-        (false, false) => format!("@{path}"),
-        (false, true) => format!("@{path}/"),
-        (true, false) => format!("@\"{path}\""),
-        (true, true) => format!("@\"{path}/"),
-    }
-}
-
-/// The mention a line ends in: where it begins, and the path typed so far.
-fn open_mention(line: &str) -> Option<(usize, &str)> {
-    let begins_word = |at: usize| {
-        let before = line.get(..at).and_then(|before| before.chars().next_back());
-        before.is_none_or(|c| c.is_whitespace() || OPENING.contains(&c))
-    };
-    let at = line.rmatch_indices('@').map(|(at, _)| at).find(|at| begins_word(*at))?;
-    let rest = line.get(at + 1..)?;
-    let (typed, ends) = match rest.strip_prefix('"') {
-        Some(quoted) => (quoted, quoted.contains('"')),
-        None => (rest, rest.contains(char::is_whitespace)),
-    };
-    (!ends).then_some((at, typed))
+/// The mention a line ends in: where it begins, and the path typed so far. While a line is typed, an open quote goes on.
+fn open_mention(line: &str) -> Option<(usize, String)> {
+    words(line)
+        .find(|word| word.end == line.len() && word.form != Form::Quoted)
+        .map(|word| (word.at, word.path))
 }
 
 #[cfg(test)]
@@ -96,12 +82,21 @@ mod tests {
         check("(@s", Some((1, &["@src/"])));
         check("@src/", Some((0, &["@src/main.rs"])));
         check("@~/src/m", Some((0, &["@~/src/main.rs"])));
+        check(r"@a\ b/", Some((0, &["@\"a b/c.md\""])));
+        check("@q", Some((0, &[r#"@quo\"te"#])));
+        check(
+            r#"@"a b/c.md" @"n"#,
+            Some((12, &["@\"nice picture.png\"", "@notes.md"])),
+        );
         check("@\"a b/", Some((0, &["@\"a b/c.md\""])));
         check("@a", Some((0, &["@\"a b/"])));
         check("@.", Some((0, &["@.env"])));
         check(
             "@",
-            Some((0, &["@\"a b/", "@\"nice picture.png\"", "@notes.md", "@src/"])),
+            Some((
+                0,
+                &["@\"a b/", "@\"nice picture.png\"", "@notes.md", r#"@quo\"te"#, "@src/"],
+            )),
         );
         check("@x", Some((0, &[])));
         check("@nowhere/x", None);
