@@ -297,7 +297,7 @@ impl Assembler {
             usage,
             model: self.model,
             error: self.error,
-            reason: self.reason,
+            reason: self.reason.filter(|_| is_cut(stop)),
             remarks: Vec::new(),
         }
     }
@@ -438,6 +438,14 @@ impl Assembler {
         } else {
             self.fail(too_large(&format!("the reply has more than {PARTS_MAX} blocks")));
         }
+    }
+}
+
+/// True where a reply did not come to its own end.
+fn is_cut(stop: ReplyStop) -> bool {
+    match stop {
+        ReplyStop::Length | ReplyStop::Truncated | ReplyStop::Refused | ReplyStop::Interrupted => true,
+        ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Paused | ReplyStop::Closing => false,
     }
 }
 

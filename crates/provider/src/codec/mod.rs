@@ -23,6 +23,7 @@ pub mod openai_responses;
 pub mod schema;
 mod structured;
 mod wire_ids;
+mod withheld;
 mod words;
 
 use names::WireNames;

@@ -81,13 +81,33 @@ fn stops() {
             "{reason}"
         );
     }
-    let refused = json!([begin(), {"type": "message_delta", "delta": {"stop_reason": "refusal",
-        "stop_details": {"type": "refusal", "category": "cyber", "explanation": "It may harm."}}}]);
-    let reply = decode_whole(&stream(refused.as_array().unwrap()));
-    assert_eq!(
-        (reply.stop, text_of(&reply.parts).as_str()),
-        (ReplyStop::Refused, "It may harm.")
+}
+
+/// SPEC 7.3, 10.4: a refusal says why, in the API's words and not in the model's.
+#[test]
+fn refusals_say_why() {
+    let explained = json!({"type": "refusal", "category": "cyber", "explanation": "It may harm."});
+    for (details, reason) in [
+        (explained, "refusal (cyber): It may harm."),
+        (json!({"type": "refusal", "category": null}), "refusal"),
+        (json!(null), "refusal"),
+    ] {
+        let delta = json!({"stop_reason": "refusal", "stop_details": details});
+        let events = [begin(), json!({"type": "message_delta", "delta": delta})];
+        let body = json!({"type": "message", "content": [], "stop_reason": "refusal", "stop_details": details});
+        for reply in [decode_whole(&stream(&events)), decode_body(&body)] {
+            assert_eq!(
+                (reply.stop, reply.reason.as_deref()),
+                (ReplyStop::Refused, Some(reason))
+            );
+            assert_eq!(reply.parts, []);
+        }
+    }
+    let cut = whole_stream(
+        &[start(0, json!({"type": "text", "text": "Hi"})), stop(0)],
+        "something_new",
     );
+    assert_eq!(decode_whole(&cut).reason, None, "a reply that is whole needs no excuse");
 }
 
 /// SPEC 7.2, 9.7: blocks of the provider's own are kept in their place, completed by their deltas.

@@ -44,7 +44,7 @@ pub struct Case {
     whole: Option<String>,
 }
 
-/// A reply as a case tells it. What is left out must be empty, but for the last four, which are then not looked at.
+/// A reply as a case tells it. What is left out must be empty, but for the last five, which are then not looked at.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
@@ -62,6 +62,8 @@ pub struct Expect {
     pub error: Option<String>,
     /// Words that the failure quotes.
     pub says: Option<String>,
+    /// Why it was withheld or broke off.
+    pub reason: Option<String>,
     /// Tokens.
     pub usage: Option<Usage>,
     /// Who answered.
@@ -165,6 +167,9 @@ impl Case {
         assert_eq!(error, expect.error, "error of {what}");
         if let (Some(error), Some(says)) = (&reply.error, &expect.says) {
             assert!(error.message.contains(says.as_str()), "words of {what}");
+        }
+        if expect.reason.is_some() {
+            assert_eq!(reply.reason, expect.reason, "reason of {what}");
         }
         if let Some(usage) = &expect.usage {
             let got = reply.usage.clone().map(|usage| Usage { model: None, ..usage });

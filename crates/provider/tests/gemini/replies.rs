@@ -277,6 +277,31 @@ fn reasons() {
     }
 }
 
+/// SPEC 7.3, 10.4: what was withheld, or came to nothing, says why: the reason, what it was rated for, what is said of it.
+#[test]
+fn reasons_are_told() {
+    let rating = |category: &str, probability: &str| json!({"category": category, "probability": probability});
+    let ratings = json!([rating("HARM_CATEGORY_HATE_SPEECH", "NEGLIGIBLE"), rating("HARM_CATEGORY_HARASSMENT", "HIGH"),
+        {"category": "HARM_CATEGORY_CIVIC_INTEGRITY", "probability": "LOW", "blocked": true}, 7]);
+    let ended =
+        |reason: &str| json!({"candidates": [{"finishReason": reason, "finishMessage": "Print(1)", "index": 0}]});
+    let withheld = json!({"candidates": [{"finishReason": "SAFETY", "safetyRatings": ratings}]});
+    let blocked =
+        json!({"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "No.", "safetyRatings": ratings}});
+    for (payload, why) in [
+        (
+            ended("MALFORMED_FUNCTION_CALL"),
+            Some("MALFORMED_FUNCTION_CALL: Print(1)"),
+        ),
+        (withheld, Some("SAFETY (harassment, civic integrity)")),
+        (blocked, Some("SAFETY (harassment, civic integrity): No.")),
+        (ended("STOP"), None),
+        (ended("MAX_TOKENS"), None),
+    ] {
+        assert_eq!(stream(&[payload]).reason.as_deref(), why);
+    }
+}
+
 /// SPEC 7.4: a prompt that was blocked is a refusal, and no reason to block it is none.
 #[test]
 fn blocked_prompts() {

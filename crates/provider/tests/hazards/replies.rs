@@ -199,13 +199,14 @@ pub fn parallel_calls_interleaved(format: Format) {
     );
 }
 
-/// A reply that was withheld runs nothing.
+/// A reply that was withheld runs nothing, and says in the provider's word why.
 pub fn refusal(format: Format) {
     let reply = heard(format, &with(TWO_CALLS, &[Say::End(End::Refused)])).reply;
     assert_eq!(reply.stop, ReplyStop::Refused);
     assert!(reply.calls.is_empty());
     assert_eq!(partial(&reply), ["glob", "srv.read"]);
     assert!(reply.error.is_none(), "{reply:?}");
+    assert!(reply.reason.is_some(), "{reply:?}");
 }
 
 /// A failure ends the reply; what was said stays.

@@ -297,7 +297,7 @@ fn a_refusal() {
     ] {
         let reply = decode_whole(&stream_of(&payloads));
         assert_eq!(reply.parts, [Part::text("I can't help.")]);
-        assert_eq!(reply.stop, ReplyStop::Refused);
+        assert_eq!((reply.stop, reply.reason), (ReplyStop::End, None));
     }
 }
 
@@ -317,8 +317,28 @@ fn incomplete_responses() {
         for reply in [decode_whole(&stream_of(&[event])), decode_body(&response.to_string())] {
             assert_eq!(reply.stop, stop, "{status}, {reason}");
             assert!(reply.calls.is_empty(), "{status}, {reason}");
+            let why = match (status, stop) {
+                (_, ReplyStop::Length) => None,
+                ("incomplete", _) => Some(reason),
+                _ => Some(status),
+            };
+            // No event of a stream says that it is over while it is under way.
+            if status != "in_progress" {
+                assert_eq!(reply.reason.as_deref(), why, "{status}, {reason}");
+            }
         }
     }
+}
+
+/// SPEC 10.4: Azure tells what its filters caught.
+#[test]
+fn filters_say_why() {
+    let mut response = response("incomplete", &[]);
+    response["incomplete_details"] = json!({"reason": "content_filter"});
+    response["content_filters"] = json!([{"blocked": true, "source_type": "completion",
+        "content_filter_results": {"self_harm": {"filtered": true}, "hate": {"filtered": false}}}, null]);
+    let reply = decode_body(&response.to_string());
+    assert_eq!(reply.reason.as_deref(), Some("content_filter (self harm)"));
 }
 
 /// SPEC 7.4, 10.4: failures in a stream that began well, in each of their shapes, keep their words and their meaning.

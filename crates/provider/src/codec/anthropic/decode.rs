@@ -9,7 +9,7 @@ use super::block::{Block, Delta, Voice, object};
 use super::failure;
 use crate::assemble::too_large;
 use crate::codec::lenient::{self, Count, List, Str};
-use crate::codec::{Decoder, Finish, Piece, Sink};
+use crate::codec::{Decoder, Finish, Piece, Sink, withheld};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
 use aish_core::event::Usage;
@@ -70,6 +70,9 @@ struct Stop<'a> {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct StopDetails<'a> {
+    /// What policy it is about.
+    #[serde(borrow)]
+    category: Str<'a>,
     #[serde(borrow)]
     explanation: Str<'a>,
 }
@@ -314,12 +317,20 @@ impl Reader {
         // Some servers never stop their blocks.
         self.stop_if(|_| true, sink);
         let finish = finish(&reason);
-        if finish == Finish::Refused {
-            let details: StopDetails<'_> = object(end.stop_details);
-            if let Some(why) = details.explanation.non_empty() {
-                sink(Piece::Boundary);
-                sink(Piece::Text(why));
+        match finish {
+            Finish::Refused | Finish::Aborted | Finish::Other => {
+                let details: StopDetails<'_> = object(end.stop_details);
+                let about: Vec<String> = details
+                    .category
+                    .non_empty()
+                    .as_deref()
+                    .map(withheld::readable)
+                    .into_iter()
+                    .collect();
+                let says = details.explanation.0.unwrap_or_default();
+                sink(Piece::Reason(withheld::reason(&reason, &about, &says).into()));
             }
+            Finish::Stop | Finish::ToolCalls | Finish::Paused | Finish::Length => {}
         }
         sink(Piece::Finish(finish));
     }

@@ -7,7 +7,7 @@
 
 use super::contents::GROUNDING;
 use crate::codec::lenient::{self, Count, List, Object, Str};
-use crate::codec::{CallFragment, Decoder, Finish, Piece, Sink, failure};
+use crate::codec::{CallFragment, Decoder, Finish, Piece, Sink, failure, withheld};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
 use aish_core::event::Usage;
@@ -44,6 +44,10 @@ struct Candidate<'a> {
     content: Object<Content<'a>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
+    #[serde(borrow)]
+    finish_message: Str<'a>,
+    #[serde(borrow)]
+    safety_ratings: List<Object<Rating<'a>>>,
     #[serde(borrow)]
     grounding_metadata: Option<&'a RawValue>,
 }
@@ -84,6 +88,22 @@ struct Call<'a> {
 struct Feedback<'a> {
     #[serde(borrow)]
     block_reason: Str<'a>,
+    #[serde(borrow)]
+    block_reason_message: Str<'a>,
+    #[serde(borrow)]
+    safety_ratings: List<Object<Rating<'a>>>,
+}
+
+/// How harmful something is in one respect.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Rating<'a> {
+    #[serde(borrow)]
+    category: Str<'a>,
+    #[serde(borrow)]
+    probability: Str<'a>,
+    #[serde(borrow)]
+    blocked: Option<&'a RawValue>,
 }
 
 #[derive(Clone, Copy, Deserialize, Default)]
@@ -185,17 +205,17 @@ impl Reader {
             sink(Piece::Usage(self.usage(&tokens)));
         }
         let feedback = payload.prompt_feedback.0.unwrap_or_default();
-        let is_blocked = feedback
-            .block_reason
-            .non_empty()
-            .is_some_and(|reason| !is_unspecified(&reason));
         for candidate in payload.candidates.0.into_iter().filter_map(|candidate| candidate.0) {
             // Only one is ever asked for; a server that sends more would mix them up.
             if candidate.index.0.unwrap_or(0) == 0 {
                 self.candidate(candidate, sink);
             }
         }
-        if is_blocked {
+        let reason = feedback.block_reason.non_empty();
+        if let Some(reason) = reason.filter(|reason| !is_unspecified(reason)) {
+            let says = feedback.block_reason_message.0.unwrap_or_default();
+            let about = rated_high(feedback.safety_ratings);
+            sink(Piece::Reason(withheld::reason(&reason, &about, &says).into()));
             sink(Piece::Finish(Finish::Refused));
         }
     }
@@ -215,7 +235,16 @@ impl Reader {
             if let Some(found) = self.grounding.take() {
                 sink(block(json!({ GROUNDING: found })));
             }
-            sink(Piece::Finish(finish(&reason)));
+            let finish = finish(&reason);
+            match finish {
+                Finish::Refused | Finish::Aborted | Finish::Other => {
+                    let says = candidate.finish_message.0.unwrap_or_default();
+                    let about = rated_high(candidate.safety_ratings);
+                    sink(Piece::Reason(withheld::reason(&reason, &about, &says).into()));
+                }
+                Finish::Stop | Finish::ToolCalls | Finish::Paused | Finish::Length => {}
+            }
+            sink(Piece::Finish(finish));
         }
     }
 
@@ -297,6 +326,17 @@ fn said(text: Cow<'_, str>, is_thought: bool, signature: Option<Cow<'_, str>>, s
     let format = Format::Gemini;
     sink(Piece::Signature { format, text });
     sink(Piece::Boundary);
+}
+
+/// What something was blocked for, or may have been: <https://ai.google.dev/api/generate-content#SafetyRating>.
+fn rated_high(ratings: List<Object<Rating<'_>>>) -> Vec<String> {
+    let ratings = ratings.0.into_iter().filter_map(|rating| rating.0);
+    let high = ratings.filter(|rating| {
+        let is_blocked = rating.blocked.is_some_and(|blocked| blocked.get() == "true");
+        is_blocked || matches!(rating.probability.0.as_deref(), Some("HIGH" | "MEDIUM"))
+    });
+    high.filter_map(|rating| Some(withheld::readable(&rating.category.non_empty()?)))
+        .collect()
 }
 
 fn block(block: Value) -> Piece<'static> {

@@ -5,11 +5,12 @@
 
 use super::own::Details;
 use crate::codec::lenient::{self, Content, Count, List, Object, Str};
-use crate::codec::{CallFragment, Finish, Piece, Sink, failure};
+use crate::codec::{CallFragment, Finish, Piece, Sink, failure, withheld};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
 use aish_core::event::Usage;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -41,6 +42,12 @@ struct Choice<'a> {
     message: Option<Box<Object<Delta<'a>>>>,
     #[serde(borrow)]
     finish_reason: Str<'a>,
+    /// What the provider behind OpenRouter called it.
+    #[serde(borrow)]
+    native_finish_reason: Option<&'a RawValue>,
+    /// What Azure's filters found, by category.
+    #[serde(borrow)]
+    content_filter_results: Option<&'a RawValue>,
     /// Kimi counts here.
     usage: Option<Box<Object<Tokens>>>,
 }
@@ -218,9 +225,8 @@ fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>)
     if !delta.content.text.is_empty() {
         sink(Piece::Text(delta.content.text));
     }
-    let refusal = delta.refusal.non_empty();
-    let is_refused = refusal.is_some();
-    if let Some(refusal) = refusal {
+    // What the model says in refusing is its answer: it is read as one, and asking again would not change it.
+    if let Some(refusal) = delta.refusal.non_empty() {
         sink(Piece::Text(refusal));
     }
     for call in delta.tool_calls.0.into_iter().filter_map(|call| call.0) {
@@ -242,11 +248,20 @@ fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>)
             signature: None,
         }));
     }
-    let finish = match choice.finish_reason.non_empty() {
-        Some(reason) => finish(&reason),
-        None if is_refused => Finish::Refused,
-        None => return,
+    let Some(reason) = choice.finish_reason.non_empty() else {
+        return;
     };
+    let finish = finish(&reason);
+    match finish {
+        Finish::Refused | Finish::Aborted | Finish::Other => {
+            let native: Option<String> = choice.native_finish_reason.and_then(read);
+            let results: Option<Map<String, Value>> = choice.content_filter_results.and_then(read);
+            let about = results.as_ref().map(withheld::filtered).unwrap_or_default();
+            let says = native.filter(|native| *native != reason).unwrap_or_default();
+            sink(Piece::Reason(withheld::reason(&reason, &about, &says).into()));
+        }
+        Finish::Stop | Finish::ToolCalls | Finish::Paused | Finish::Length => {}
+    }
     if let Some(block) = details.block() {
         sink(Piece::Block {
             format: Format::OpenaiChat,
@@ -254,6 +269,11 @@ fn choice_pieces(choice: Choice<'_>, details: &mut Details, sink: &mut Sink<'_>)
         });
     }
     sink(Piece::Finish(finish));
+}
+
+/// A value, if it is of that type.
+fn read<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
 }
 
 fn finish(reason: &str) -> Finish {

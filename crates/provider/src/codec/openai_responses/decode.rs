@@ -13,8 +13,8 @@
 
 use super::items::Marks;
 use super::output::{Output, Voice};
-use super::payload::{Event, Incomplete, Part, Response, read, usage};
-use crate::codec::{Decoder, Finish, Piece, Sink, failure, lenient};
+use super::payload::{Event, Filter, Incomplete, Part, Response, read, usage};
+use crate::codec::{Decoder, Finish, Piece, Sink, failure, lenient, withheld};
 use crate::profile::Format;
 use crate::{ErrorKind, ProviderError, sse};
 use serde_json::Value;
@@ -82,14 +82,10 @@ impl Reader {
         match kind {
             "response.output_item.added" => event.item.map_or(Ok(()), |item| output.begin(item, index, sink)),
             "response.output_item.done" => event.item.map_or(Ok(()), |item| output.end(item, index, sink)),
-            "response.output_text.delta" => output.text(marks, content, delta, sink),
+            // What the model says in refusing is its answer: it is read as one, and asking again would not change it.
+            "response.output_text.delta" | "response.refusal.delta" => output.text(marks, content, delta, sink),
             "response.output_text.done" => output.text_end(marks, content, text, sink),
-            "response.refusal.delta" => {
-                output.refuse();
-                output.text(marks, content, delta, sink)
-            }
             "response.refusal.done" => {
-                output.refuse();
                 let refusal = event.refusal.0.as_deref().unwrap_or_default();
                 output.text_end(marks, content, refusal, sink)
             }
@@ -140,11 +136,9 @@ impl Reader {
             Some("output_text") => self
                 .output
                 .text_end(marks, place, part.text.0.as_deref().unwrap_or_default(), sink),
-            Some("refusal") => {
-                self.output.refuse();
-                self.output
-                    .text_end(marks, place, part.refusal.0.as_deref().unwrap_or_default(), sink)
-            }
+            Some("refusal") => self
+                .output
+                .text_end(marks, place, part.refusal.0.as_deref().unwrap_or_default(), sink),
             _ => Ok(()),
         }
     }
@@ -172,12 +166,15 @@ impl Reader {
         }
         let finish = match status {
             "completed" => self.output.finish(),
-            "incomplete" => incomplete(response.incomplete_details),
+            "incomplete" => incomplete(response, sink),
             "failed" => {
                 sink(Piece::Error(failed(&Value::String("the response failed".to_owned()))));
                 return Ok(());
             }
-            _ => Finish::Aborted,
+            _ => {
+                sink(Piece::Reason(status.into()));
+                Finish::Aborted
+            }
         };
         sink(Piece::Finish(finish));
         sink(Piece::Done);
@@ -185,13 +182,20 @@ impl Reader {
     }
 }
 
-fn incomplete(details: Option<&RawValue>) -> Finish {
-    let details: Incomplete<'_> = read(details);
-    match details.reason.0.as_deref() {
-        Some("max_output_tokens" | "max_tokens" | "length") => Finish::Length,
-        Some("content_filter") => Finish::Refused,
-        Some(_) | None => Finish::Aborted,
-    }
+/// Why an incomplete response ends.
+fn incomplete(response: &Response<'_>, sink: &mut Sink<'_>) -> Finish {
+    let details: Incomplete<'_> = read(response.incomplete_details);
+    let reason = details.reason.non_empty().unwrap_or("incomplete".into());
+    let finish = match &*reason {
+        "max_output_tokens" | "max_tokens" | "length" => return Finish::Length,
+        "content_filter" => Finish::Refused,
+        _ => Finish::Aborted,
+    };
+    let filters = response.content_filters.0.iter().map(|raw| read::<Filter>(Some(raw)));
+    let results = filters.filter_map(|filter| filter.content_filter_results.0);
+    let about: Vec<String> = results.flat_map(|results| withheld::filtered(&results)).collect();
+    sink(Piece::Reason(withheld::reason(&reason, &about, "").into()));
+    finish
 }
 
 /// What the API's own words for a failure mean, which have no status with them here (the reference, "Response object",

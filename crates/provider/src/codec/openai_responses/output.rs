@@ -57,7 +57,6 @@ pub(super) struct Output {
     calls: Calls,
     /// Whose text came last.
     speaking: Option<usize>,
-    is_refused: bool,
     /// The arguments of a call end in the middle, by the provider's own account.
     is_cut: bool,
 }
@@ -177,11 +176,6 @@ impl Output {
         Ok(())
     }
 
-    /// The reply is, or has, a refusal.
-    pub(super) fn refuse(&mut self) {
-        self.is_refused = true;
-    }
-
     /// A piece of what the model thought.
     pub(super) fn thinking(
         &mut self,
@@ -240,9 +234,6 @@ impl Output {
     /// Why a reply ends that the provider calls complete.
     pub(super) fn finish(&self) -> Finish {
         let mut calls = self.items.of_kind(Kind::Call).peekable();
-        if self.is_refused {
-            return Finish::Refused;
-        }
         if calls.peek().is_none() {
             return Finish::Stop;
         }
@@ -281,9 +272,7 @@ impl Output {
         let is_said = self.items.get(at).is_some_and(|known| known.said.part.is_some());
         for (place, raw) in (0u64..).zip(&item.content.0) {
             let part: Part<'_> = read(Some(raw));
-            let refusal = part.refusal.non_empty();
-            self.is_refused |= refusal.is_some();
-            let text = part.text.non_empty().or(refusal);
+            let text = part.text.non_empty().or(part.refusal.non_empty());
             if let Some(text) = text.filter(|_| !is_said) {
                 self.say(at, place, &text, sink);
             }

@@ -1,9 +1,10 @@
 //! What payloads of the Responses API say, as far as anybody needs it; every field may be missing.
 
-use crate::codec::lenient::{Count, List, Str};
+use crate::codec::lenient::{Count, List, Object, Str};
 use aish_core::event::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// An event of a stream, or a failure that came instead of one.
 #[derive(Deserialize, Default)]
@@ -57,6 +58,16 @@ pub(super) struct Response<'a> {
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) incomplete_details: Option<&'a RawValue>,
+    /// What Azure's filters found.
+    #[serde(borrow)]
+    pub(super) content_filters: List<&'a RawValue>,
+}
+
+/// What one of Azure's filters found.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Filter {
+    pub(super) content_filter_results: Object<Map<String, Value>>,
 }
 
 /// Why a response is incomplete.
