@@ -4,7 +4,7 @@
 //! which models it has, within a time and a bounded body, and [`local`] asks all usual ones of this machine at once. Whoever
 //! was asked and did not tell is not forgotten: that nothing was found is only true where nothing failed.
 
-use crate::preset::{self, Begin, PRESETS, Place, Preset};
+use crate::preset::{self, PRESETS, Place, Preset};
 use crate::price::Price;
 use crate::profile::{CallsPerReply, Format};
 use crate::{ErrorKind, ModelProfile, ProviderError};
@@ -74,10 +74,7 @@ impl Candidate {
             format: preset.format,
             base_url: preset.base_url.to_owned(),
             key_env: preset.key_env(is_set),
-            default_model: match preset.begin {
-                Begin::With(model) => Some(model.to_owned()),
-                Begin::Listed(_) => None,
-            },
+            default_model: preset.begin.unasked().map(str::to_owned),
         }
     }
 
@@ -92,6 +89,8 @@ impl Candidate {
         Self {
             format,
             base_url,
+            // What is elsewhere may have other models.
+            default_model: self.default_model.filter(|_| !is_elsewhere),
             ..self
         }
     }
@@ -147,6 +146,12 @@ pub fn at_its_address(preset: &'static Preset, var: impl Fn(&str) -> Option<Stri
         Some(base_url) => candidate.moved_to(base_url.trim_end_matches('/').to_owned()),
         None => candidate,
     }
+}
+
+/// Whether this can be a base address: `http://` or `https://` and a host.
+pub fn is_address(text: &str) -> bool {
+    let is_http = |url: reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    reqwest::Url::parse(text.trim()).is_ok_and(is_http)
 }
 
 /// Where a list of models is asked for.

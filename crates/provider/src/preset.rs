@@ -21,8 +21,24 @@ pub enum Place {
 pub enum Begin {
     /// This one: a name that the provider keeps pointing at its current model.
     With(&'static str),
-    /// The first one listed that begins with one of these, tried in this order; else the first one listed.
-    Listed(&'static [&'static str]),
+    /// The first one listed that begins with one of `preferred`, tried in this order; else the first one listed.
+    Listed {
+        /// The name of a model that it is known to have, for whoever cannot wait for the list: at its own address only, since
+        /// a proxy may have others.
+        usual: Option<&'static str>,
+        /// How names begin, the best first.
+        preferred: &'static [&'static str],
+    },
+}
+
+impl Begin {
+    /// The model to begin with where nobody asks for the list.
+    pub fn unasked(self) -> Option<&'static str> {
+        match self {
+            Self::With(model) => Some(model),
+            Self::Listed { usual, .. } => usual,
+        }
+    }
 }
 
 /// A provider.
@@ -77,7 +93,7 @@ impl Preset {
     pub fn begin_with<'a>(&self, listed: &[&'a str]) -> Option<&'a str> {
         let preferred = match self.begin {
             Begin::With(name) => return listed.iter().copied().find(|id| *id == name),
-            Begin::Listed(preferred) => preferred,
+            Begin::Listed { preferred, .. } => preferred,
         };
         let of = |beginning: &&str| {
             let exact = listed.iter().find(|id| *id == beginning);
@@ -116,7 +132,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "https://api.openai.com/v1",
         base_url_env: Some("OPENAI_BASE_URL"),
         place: Place::Network(&["OPENAI_API_KEY"]),
-        begin: Begin::Listed(&["gpt-5.1", "gpt-5", "gpt-4.1", "gpt-4o", "gpt-"]),
+        begin: Begin::Listed {
+            usual: Some("gpt-5.1"),
+            preferred: &["gpt-5.1", "gpt-5", "gpt-4.1", "gpt-4o", "gpt-"],
+        },
         quirks: openai,
     },
     Preset {
@@ -126,7 +145,10 @@ pub const PRESETS: &[Preset] = &[
         base_url_env: Some("ANTHROPIC_BASE_URL"),
         place: Place::Network(&["ANTHROPIC_API_KEY"]),
         // The list begins with the newest.
-        begin: Begin::Listed(&["claude-sonnet", "claude-opus", "claude-"]),
+        begin: Begin::Listed {
+            usual: Some("claude-sonnet-4-5"),
+            preferred: &["claude-sonnet", "claude-opus", "claude-"],
+        },
         quirks: none,
     },
     Preset {
@@ -153,7 +175,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "https://api.x.ai/v1",
         base_url_env: None,
         place: Place::Network(&["XAI_API_KEY"]),
-        begin: Begin::Listed(&["grok-4", "grok-"]),
+        begin: Begin::Listed {
+            usual: Some("grok-4"),
+            preferred: &["grok-4", "grok-"],
+        },
         quirks: none,
     },
     Preset {
@@ -162,7 +187,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "https://api.llama.com/compat/v1",
         base_url_env: None,
         place: Place::Network(&["LLAMA_API_KEY"]),
-        begin: Begin::Listed(&["Llama-4-Maverick", "Llama-"]),
+        begin: Begin::Listed {
+            usual: Some("Llama-4-Maverick-17B-128E-Instruct-FP8"),
+            preferred: &["Llama-4-Maverick", "Llama-"],
+        },
         quirks: none,
     },
     Preset {
@@ -189,7 +217,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "https://api.groq.com/openai/v1",
         base_url_env: None,
         place: Place::Network(&["GROQ_API_KEY"]),
-        begin: Begin::Listed(&["openai/gpt-oss-120b", "llama-"]),
+        begin: Begin::Listed {
+            usual: Some("openai/gpt-oss-120b"),
+            preferred: &["openai/gpt-oss-120b", "llama-"],
+        },
         quirks: none,
     },
     Preset {
@@ -198,7 +229,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "http://127.0.0.1:8080/v1",
         base_url_env: None,
         place: Place::ThisMachine,
-        begin: Begin::Listed(&[]),
+        begin: Begin::Listed {
+            usual: None,
+            preferred: &[],
+        },
         quirks: templates,
     },
     Preset {
@@ -207,7 +241,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "http://127.0.0.1:11434/v1",
         base_url_env: None,
         place: Place::ThisMachine,
-        begin: Begin::Listed(&[]),
+        begin: Begin::Listed {
+            usual: None,
+            preferred: &[],
+        },
         quirks: ollama,
     },
     Preset {
@@ -216,7 +253,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "http://127.0.0.1:1234/v1",
         base_url_env: None,
         place: Place::ThisMachine,
-        begin: Begin::Listed(&[]),
+        begin: Begin::Listed {
+            usual: None,
+            preferred: &[],
+        },
         quirks: templates,
     },
     Preset {
@@ -225,7 +265,10 @@ pub const PRESETS: &[Preset] = &[
         base_url: "http://127.0.0.1:8000/v1",
         base_url_env: None,
         place: Place::ThisMachine,
-        begin: Begin::Listed(&[]),
+        begin: Begin::Listed {
+            usual: None,
+            preferred: &[],
+        },
         quirks: templates,
     },
 ];
@@ -415,6 +458,15 @@ mod tests {
         assert_eq!(begin("llama.cpp", &["qwen", "other"]), Some("qwen"));
         assert_eq!(begin("deepseek", &["deepseek-reasoner"]), None);
         assert_eq!(begin("xai", &[]), None);
+    }
+
+    /// SPEC 7.7, 11: every provider on the network has a model that can be named without asking for its list.
+    #[test]
+    fn nobody_needs_to_wait() {
+        for preset in PRESETS {
+            let is_known = preset.begin.unasked().is_some();
+            assert_eq!(is_known, preset.place != Place::ThisMachine, "{}", preset.name);
+        }
     }
 
     /// SPEC 10.5: the variable of a key is the one that is set; where none is, the usual one can be named.

@@ -133,6 +133,31 @@ fn addresses_of_the_environment() {
     assert_eq!(one(&[("GOOGLE_API_KEY", "k")]).2, Some("GOOGLE_API_KEY"));
 }
 
+/// SPEC 7.7: at its own address a provider has a model to begin with; a proxy in its place is asked which it has.
+#[test]
+fn models_to_begin_with() {
+    let begin = |vars: &[(&str, &str)]| {
+        let mut all = from_vars(|name| vars.iter().find(|var| var.0 == name).map(|var| var.1.to_owned()));
+        all.remove(0).default_model
+    };
+    assert_eq!(begin(&[("OPENAI_API_KEY", "k")]).as_deref(), Some("gpt-5.1"));
+    assert_eq!(
+        begin(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://desk/v1")]),
+        None
+    );
+}
+
+/// SPEC 10.4: what is no address is told before it is asked.
+#[test]
+fn addresses() {
+    for good in ["http://h", "https://h/v1", " http://[::1]:8080/v1 ", "http://bob:pw@h"] {
+        assert!(is_address(good), "{good}");
+    }
+    for bad in ["127.0.0.1:18801", "localhost:8080/v1", "h", "ftp://h", "http://", ""] {
+        assert!(!is_address(bad), "{bad}");
+    }
+}
+
 /// SPEC 7.2, 7.4: each format's list, with what servers add to it; entries that are none are passed over.
 #[test]
 fn lists_of_each_format() {
