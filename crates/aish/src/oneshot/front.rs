@@ -13,7 +13,6 @@ use crate::term::approval::{self, Decision, Question};
 use crate::term::countdown::retry_text;
 use crate::term::tty::Tty;
 use crate::usage::Tally;
-use aish_core::event::Body;
 use aish_core::redact::Redactor;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending};
@@ -198,13 +197,12 @@ impl<'a> Front<'a> {
     pub(super) fn tell_end(&self, driver: &Driver, finished: &Finished) -> u8 {
         match finished.reason {
             StopReason::End | StopReason::Limit | StopReason::Declined => DONE,
-            StopReason::Truncated => {
-                self.say("the reply was cut off");
-                FAILED
-            }
-            StopReason::ModelFailed => {
-                let problem = finished.problem.as_deref().unwrap_or("the model gave no answer");
-                self.say(&format!("no reply: {problem}; {}", model_advice(last_failure(driver))));
+            StopReason::Truncated | StopReason::ModelFailed => {
+                let problem = finished.problem.as_deref().unwrap_or_default();
+                match driver.session().turn().and_then(Turn::last_failure) {
+                    Some(failed) => self.say(&format!("no reply: {problem}; {}", model_advice(&failed.error))),
+                    None => self.say(problem),
+                }
                 FAILED
             }
             StopReason::Cancelled => {
@@ -322,16 +320,4 @@ impl Asker for AtTerminal<'_> {
     fn save(&mut self, rule: &str) -> Result<PathBuf, String> {
         self.front.app.save_rule(rule)
     }
-}
-
-/// The word that the last failure of the model has in the ledger.
-fn last_failure(driver: &Driver) -> &str {
-    let mut failures = driver.session().events().iter().rev().filter_map(|event| {
-        if let Body::ModelFailed(failed) = &event.body {
-            Some(failed.error.as_str())
-        } else {
-            None
-        }
-    });
-    failures.next().unwrap_or_default()
 }

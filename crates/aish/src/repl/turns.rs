@@ -207,13 +207,15 @@ impl Repl {
         match finished.reason {
             StopReason::End | StopReason::Declined | StopReason::Limit => {}
             StopReason::Cancelled => self.front.say("stopped").await,
-            StopReason::Truncated => self.front.say("the reply was cut off; ask it to go on").await,
-            StopReason::ModelFailed => {
-                let problem = finished
-                    .problem
-                    .take()
-                    .unwrap_or_else(|| "the model gave no answer".to_owned());
-                self.front.say(&format!("no reply: {problem}")).await;
+            StopReason::Truncated | StopReason::ModelFailed => {
+                let problem = finished.problem.take().unwrap_or_default();
+                let failure = self.driver.session().turn().and_then(Turn::last_failure);
+                let line = match (failure, finished.reason) {
+                    (Some(_), _) => format!("no reply: {problem}"),
+                    (None, StopReason::Truncated) => format!("{problem}; ask it to go on"),
+                    (None, _) => problem,
+                };
+                self.front.say(&line).await;
             }
         }
     }
