@@ -167,7 +167,7 @@ fn the_largest_image() {
 fn many_images() {
     let folder = (0..=IMAGES_MAX).fold(Folder::new(), |folder, n| folder.file(&format!("{n}.png"), PNG));
     let folder = folder.link("again.png", "0.png");
-    assert_eq!(folder.parts("@0.png @./0.png @0.png, @again.png"), [image(PNG)]);
+    assert_eq!(folder.parts("@again.png @0.png @./0.png @0.png,"), [image(PNG)]);
     let most: String = (0..IMAGES_MAX).map(|n| format!("@{n}.png ")).collect();
     assert_eq!(folder.parts(&format!("{most} @0.png")).len(), IMAGES_MAX);
     assert_eq!(
@@ -187,6 +187,8 @@ fn links() {
         .file("server.key", b"three")
         .file(".git/config", b"four")
         .link("near.md", "sub/a.md")
+        .file("e\u{1b}[2J.md", b"five")
+        .link("sub/odd.md", "../e\u{1b}[2J.md")
         .link("broken.md", "gone.md")
         .link("b.md", &format!("{elsewhere}/b c.md"))
         .link("folder", &elsewhere)
@@ -212,6 +214,11 @@ fn links() {
         "@config.md",
         &format!("{here}/.git/config"),
         &format!("@{here}/.git/config"),
+    );
+    let odd = folder.gather("@sub/odd.md").unwrap_err();
+    assert!(
+        !odd.contains('\u{1b}') && odd.ends_with(": copy that file to send it"),
+        "{odd}"
     );
     assert_eq!(folder.parts("@near.md @broken.md"), [context("near.md", "one")]);
     assert_eq!(
