@@ -2,7 +2,7 @@
 //!
 //! This file owns the [`Assembler`]: pieces go in, [`Delta`]s to show come out, and at the end one [`Reply`]. It
 //! absorbs what servers do differently (SPEC 7.4), is pure, and decides the one thing that matters most: whether the
-//! reply's calls are whole (SPEC 7.3). Fragments of calls are put together in `calls`, thinking is taken out of the text by
+//! reply's calls are whole (SPEC 7.3). Blocks are put together in `blocks`, calls in `calls`, thinking is taken out of the text by
 //! `think`, calls that a model wrote as text are found by `text_calls`, both with `lines` to tell markup from talk of it.
 //!
 //! When a reply is whole:
@@ -27,18 +27,20 @@
 
 use crate::codec::names::WireNames;
 use crate::codec::{CallFragment, Finish, Piece, quote};
-use crate::profile::Format;
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyCall};
 use aish_core::event::{ReplyStop, Usage};
 use aish_core::message::Part;
 
+mod blocks;
 mod calls;
 mod lines;
 mod text_calls;
 mod think;
 
+use blocks::Blocks;
 use calls::Calls;
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
+use lines::Lines;
 pub use text_calls::Callable;
 use text_calls::Tools;
 use text_calls::hold::Hold;
@@ -65,21 +67,18 @@ pub enum Ending {
 pub struct Assembler {
     names: WireNames,
     callable: Vec<Callable>,
-    parts: Vec<Part>,
+    blocks: Blocks,
     think: ThinkSplitter,
     hold: Hold,
     /// The calls that were written as text, once the reply is at its end.
     written: Vec<ReplyCall>,
     calls: Calls,
-    bytes: usize,
     finish: Option<Finish>,
     /// A piece of a call came after the reason to finish: only `[DONE]` or another reason can prove it whole.
     is_finish_stale: bool,
     is_done: bool,
     calls_max: Option<usize>,
     has_enough: bool,
-    /// The next text or thinking is a block of its own.
-    is_boundary: bool,
     reason: Option<String>,
     usage: Option<Usage>,
     model: Option<String>,
@@ -130,23 +129,22 @@ impl Assembler {
                 self.think.is_told();
                 self.say(Voice::Thinking, &text, out);
             }
-            Piece::Signature { format, text } => self.sign(format, &text),
-            Piece::Boundary => self.is_boundary = true,
-            Piece::Block { format, block } => self.block(format, block),
+            Piece::Signature { format, text } => {
+                let signed = self.blocks.sign(format, &text);
+                self.note(signed);
+            }
+            Piece::Boundary => {
+                self.release(out);
+                self.blocks.is_boundary = true;
+            }
+            Piece::Block { format, block } => {
+                self.release(out);
+                let added = self.blocks.provider(format, block);
+                self.note(added);
+            }
             Piece::Call(fragment) => {
-                self.is_finish_stale = self.finish.is_some();
-                let before = self.calls.len();
-                let (calls, names) = (&mut self.calls, &self.names);
-                match calls.add(&fragment, names) {
-                    Ok(added) => {
-                        self.bytes += added.bytes;
-                        if let Some(name) = added.begun {
-                            out.push(Delta::CallBegun { name });
-                        }
-                    }
-                    Err(error) => self.fail(too_large(&error.to_string())),
-                }
-                self.place_call(before, fragment.signature.as_deref());
+                self.release(out);
+                self.call(&fragment, out);
             }
             Piece::Finish(finish) => {
                 self.finish = Some(finish);
@@ -164,15 +162,51 @@ impl Assembler {
             Piece::Error(error) => self.fail(error),
             Piece::Done => self.is_done = true,
         }
-        if self.bytes > REPLY_BYTES_MAX {
+        if self.blocks.are_too_large() {
             self.fail(too_large(&format!("the reply is longer than {REPLY_BYTES_MAX} bytes")));
         }
+    }
+
+    fn call(&mut self, fragment: &CallFragment<'_>, out: &mut Vec<Delta>) {
+        self.is_finish_stale = self.finish.is_some();
+        let before = self.calls.len();
+        match self.calls.add(fragment, &self.names) {
+            Ok(added) => {
+                self.blocks.bytes += added.bytes;
+                if let Some(name) = added.begun {
+                    out.push(Delta::CallBegun { name });
+                }
+            }
+            Err(error) => self.fail(too_large(&error.to_string())),
+        }
+        let signature = fragment.signature.as_deref();
+        if self.calls.len() > before {
+            let placed = self.blocks.place_call(before, signature);
+            self.note(placed);
+        } else {
+            self.blocks.sign_call(signature);
+        }
+    }
+
+    /// Says what was held back before something else than text begins: what comes later stands behind that.
+    fn release(&mut self, out: &mut Vec<Delta>) {
+        for heard in self.think.release() {
+            self.hear(heard, out);
+        }
+        let held = self.hold.release();
+        self.say(Voice::Text, &held, out);
     }
 
     fn is_enough_before(&self, fragment: &CallFragment<'_>) -> bool {
         self.calls_max.is_some_and(|max| self.calls.len() >= max)
             && self.calls.are_whole_json()
             && self.calls.begins_another(fragment, &self.names)
+    }
+
+    fn note(&mut self, done: Result<(), ProviderError>) {
+        if let Err(error) = done {
+            self.fail(error);
+        }
     }
 
     /// Notes a failure; the first one stays. What came before it is kept.
@@ -187,7 +221,7 @@ impl Assembler {
 
     /// True once anything of the reply itself has come.
     pub fn has_begun(&self) -> bool {
-        self.bytes > 0 || !self.calls.is_empty() || !self.parts.is_empty()
+        self.blocks.bytes > 0 || !self.calls.is_empty() || !self.blocks.parts.is_empty()
     }
 
     /// True once the reply has all the calls it may have: nothing that follows is looked at.
@@ -222,24 +256,21 @@ impl Assembler {
         if !is_end || self.callable.is_empty() || !self.written.is_empty() {
             return self.say(Voice::Text, &held, out);
         }
-        let said = match self.parts.last_mut() {
-            Some(Part::Text { text }) => std::mem::take(text),
-            Some(
-                Part::Thinking { .. }
-                | Part::Context { .. }
-                | Part::Image { .. }
-                | Part::Provider { .. }
-                | Part::Call { .. }
-                | Part::PartialCall { .. },
-            )
-            | None => String::new(),
-        };
+        let at = self.blocks.last_text(&held);
+        let said = at.map(|at| self.blocks.take_text(at)).unwrap_or_default();
+        let mut lines = Lines::default();
+        let before = self.blocks.parts.get(..at.unwrap_or(self.blocks.parts.len()));
+        for part in before.unwrap_or_default() {
+            if let Part::Text { text } = part {
+                lines.pass_block(text);
+            }
+        }
         let mut all = format!("{said}{held}");
         let tools = Tools {
             names: &self.names,
             callable: &self.callable,
         };
-        if let Some(found) = text_calls::find(&all, tools) {
+        if let Some(found) = text_calls::find(&all, lines, tools) {
             self.written = found.calls;
             self.written.truncate(self.calls_max.unwrap_or(CALLS_MAX));
             all.truncate(found.text_bytes);
@@ -247,11 +278,8 @@ impl Assembler {
         // What was said stays as it was; of what was held, the part before the calls is shown now.
         let shown_bytes = said.len().min(all.len());
         let rest = all.split_off(shown_bytes);
-        if let Some(Part::Text { text }) = self.parts.last_mut() {
-            *text = all;
-            if text.is_empty() && rest.is_empty() {
-                self.parts.pop();
-            }
+        if let Some(at) = at {
+            self.blocks.put_text(at, all);
         }
         self.say(Voice::Text, &rest, out);
     }
@@ -260,13 +288,14 @@ impl Assembler {
     pub fn finish(mut self, ending: Ending) -> Reply {
         self.settle(ending, &mut Vec::new());
         let stop = self.stop(ending);
+        let mut parts = std::mem::take(&mut self.blocks.parts);
         let mut calls = Vec::new();
         match stop {
             ReplyStop::ToolCalls => {
                 calls = std::mem::take(&mut self.calls).into_calls(&self.names);
                 // Without anything behind it, a place says nothing.
-                while let Some(Part::Call { signature: None, .. }) = self.parts.last() {
-                    self.parts.pop();
+                while let Some(Part::Call { signature: None, .. }) = parts.last() {
+                    parts.pop();
                 }
             }
             ReplyStop::End => calls = std::mem::take(&mut self.written),
@@ -276,10 +305,10 @@ impl Assembler {
             | ReplyStop::Refused
             | ReplyStop::Interrupted
             | ReplyStop::Closing => {
-                self.parts.retain(|part| !matches!(part, Part::Call { .. }));
+                parts.retain(|part| !matches!(part, Part::Call { .. }));
                 let cut = std::mem::take(&mut self.calls).into_calls(&self.names);
                 let cut = cut.into_iter().chain(std::mem::take(&mut self.written));
-                self.parts.extend(cut.map(|call| Part::PartialCall {
+                parts.extend(cut.map(|call| Part::PartialCall {
                     name: call.name,
                     arguments: call.arguments,
                 }));
@@ -291,7 +320,7 @@ impl Assembler {
             usage.model = usage.model.take().or_else(|| self.model.clone());
         }
         Reply {
-            parts: self.parts,
+            parts,
             calls,
             stop,
             usage,
@@ -342,9 +371,7 @@ impl Assembler {
             Heard::WasThinking => {
                 let held = self.hold.end();
                 self.say(Voice::Text, &held, out);
-                if let [Part::Text { text }] = self.parts.as_mut_slice() {
-                    self.parts = vec![Part::thinking(std::mem::take(text))];
-                }
+                self.blocks.was_thinking();
             }
         }
     }
@@ -367,76 +394,9 @@ impl Assembler {
         if text.is_empty() {
             return;
         }
-        self.bytes += text.len();
-        if self.bytes > REPLY_BYTES_MAX {
-            return;
-        }
-        show(voice, text, out);
-        let is_new = std::mem::take(&mut self.is_boundary);
-        let same = match self.parts.len() {
-            0..PARTS_MAX if is_new => None,
-            0..PARTS_MAX => self.parts.last_mut().and_then(|part| text_in(voice, part)),
-            _ => self.parts.iter_mut().rev().find_map(|part| text_in(voice, part)),
-        };
-        match (same, voice) {
-            (Some(same), _) => same.push_str(text),
-            (None, Voice::Text) => self.parts.push(Part::text(text)),
-            (None, Voice::Thinking) => self.parts.push(Part::thinking(text)),
-        }
-    }
-
-    /// Adds to the signature of the thinking that came last.
-    fn sign(&mut self, format: Format, text: &str) {
-        self.bytes += text.len();
-        if text.is_empty() || self.bytes > REPLY_BYTES_MAX {
-            return;
-        }
-        let is_new = std::mem::take(&mut self.is_boundary);
-        if let Some(Part::Thinking {
-            signature, format: of, ..
-        }) = self.parts.last_mut().filter(|_| !is_new)
-        {
-            signature.get_or_insert_default().push_str(text);
-            *of = Some(format.name().to_owned());
-        } else {
-            self.add(Part::Thinking {
-                text: String::new(),
-                signature: Some(text.to_owned()),
-                format: Some(format.name().to_owned()),
-            });
-        }
-    }
-
-    fn block(&mut self, format: Format, block: serde_json::Value) {
-        self.is_boundary = false;
-        // As long as it will be in the ledger, which is what the bound is for.
-        self.bytes += block.to_string().len();
-        self.add(Part::Provider {
-            format: format.name().to_owned(),
-            block,
-        });
-    }
-
-    /// Keeps where a call stands, if the last fragment began one, and its signature.
-    fn place_call(&mut self, calls_before: usize, signature: Option<&str>) {
-        let signature = signature.filter(|signature| !signature.is_empty()).map(str::to_owned);
-        self.bytes += signature.as_ref().map_or(0, String::len);
-        if self.calls.len() > calls_before {
-            self.add(Part::Call {
-                index: calls_before,
-                signature,
-            });
-        } else if let (Some(signature), Some(Part::Call { signature: last, .. })) = (signature, self.parts.last_mut()) {
-            *last = Some(signature);
-        }
-    }
-
-    /// Adds a block that no other can be joined to.
-    fn add(&mut self, part: Part) {
-        if self.parts.len() < PARTS_MAX + CALLS_MAX {
-            self.parts.push(part);
-        } else {
-            self.fail(too_large(&format!("the reply has more than {PARTS_MAX} blocks")));
+        self.blocks.say(voice, text);
+        if !self.blocks.are_too_large() {
+            show(voice, text, out);
         }
     }
 }
@@ -446,23 +406,6 @@ fn is_cut(stop: ReplyStop) -> bool {
     match stop {
         ReplyStop::Length | ReplyStop::Truncated | ReplyStop::Refused | ReplyStop::Interrupted => true,
         ReplyStop::End | ReplyStop::ToolCalls | ReplyStop::Paused | ReplyStop::Closing => false,
-    }
-}
-
-/// The text of a block of this kind.
-fn text_in(voice: Voice, part: &mut Part) -> Option<&mut String> {
-    match (voice, part) {
-        (Voice::Text, Part::Text { text }) | (Voice::Thinking, Part::Thinking { text, .. }) => Some(text),
-        (
-            Voice::Text | Voice::Thinking,
-            Part::Text { .. }
-            | Part::Thinking { .. }
-            | Part::Context { .. }
-            | Part::Image { .. }
-            | Part::Provider { .. }
-            | Part::Call { .. }
-            | Part::PartialCall { .. },
-        ) => None,
     }
 }
 

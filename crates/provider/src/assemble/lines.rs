@@ -72,6 +72,12 @@ impl Lines {
         None
     }
 
+    /// Goes on behind a block of text: the next one begins a line.
+    pub(super) fn pass_block(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.pass(byte));
+        self.pass(b'\n');
+    }
+
     /// Goes on behind a byte.
     pub(super) fn pass(&mut self, byte: u8) {
         self.has_begun |= !byte.is_ascii_whitespace();

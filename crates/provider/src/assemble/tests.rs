@@ -4,10 +4,12 @@
 use super::*;
 use crate::codec::openai_chat::OpenaiChat;
 use crate::codec::{CallFragment, Codec};
-use crate::profile::WireNaming;
+use crate::profile::{Format, WireNaming};
 use crate::sse;
 use aish_core::message::text_of;
 use std::borrow::Cow;
+
+mod order;
 
 const DONE: &str = "[DONE]";
 const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;

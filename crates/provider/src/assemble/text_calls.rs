@@ -82,9 +82,8 @@ pub(super) struct Found {
     pub(super) calls: Vec<ReplyCall>,
 }
 
-/// The calls at the end of a text.
-pub(super) fn find(text: &str, tools: Tools<'_>) -> Option<Found> {
-    let mut lines = Lines::default();
+/// The calls at the end of a text; `lines` tells where it stands.
+pub(super) fn find(text: &str, mut lines: Lines, tools: Tools<'_>) -> Option<Found> {
     let mut from = 0;
     for _ in 0..PLACES_MAX {
         let rest = text.get(from..)?;

@@ -153,6 +153,34 @@ impl ThinkSplitter {
         out
     }
 
+    /// Ends a block of text, after which another may come, and returns what was held back: a tag is never split over two.
+    pub fn release(&mut self) -> Vec<Heard> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            return Vec::new();
+        }
+        let voice = match self.place {
+            Place::Inside(_) => Voice::Thinking,
+            Place::Open if UNOPENED.contains(&held.as_str()) => {
+                self.place = Place::Between;
+                return vec![Heard::WasThinking];
+            }
+            // Nothing but white space is still no beginning.
+            Place::Start if held.trim().is_empty() => Voice::Text,
+            Place::Start | Place::Open => {
+                self.place = Place::Open;
+                self.lines.pass_block(&held);
+                Voice::Text
+            }
+            Place::Between => {
+                self.place = Place::Past;
+                Voice::Text
+            }
+            Place::Answer | Place::Past => Voice::Text,
+        };
+        vec![Heard::Said(voice, held)]
+    }
+
     /// Ends the text and returns what was held back.
     pub fn end(&mut self) -> Vec<Heard> {
         let held = std::mem::take(&mut self.held);

@@ -111,7 +111,7 @@ fn a_pause_is_a_pause() {
 
 fn any_block() -> impl Strategy<Value = Value> {
     prop_oneof![
-        "[a-zé<>/ ]{0,12}x".prop_map(|text| wire_text(&text)),
+        "x[a-zé<>/ ]{0,12}[x<]".prop_map(|text| wire_text(&text)),
         ("[a-z\n]{0,12}", "[A-Za-z0-9+/=]{1,12}").prop_map(|(text, signature)| thought(&text, &signature)),
         "[A-Za-z0-9+/=]{1,12}".prop_map(|data| json!({"type": "redacted_thinking", "data": data})),
         ("[a-z]{1,6}", any::<u32>()).prop_map(|(key, value)| wire_call("", &json!({key: value}))),

@@ -48,6 +48,13 @@ impl Hold {
         Cow::Owned(self.look(tools))
     }
 
+    /// Ends a block of text, after which another may come, and returns what is held.
+    pub(in crate::assemble) fn release(&mut self) -> String {
+        let held = self.end();
+        self.lines.pass_block(&held);
+        held
+    }
+
     /// Ends the text and returns what is held.
     pub(in crate::assemble) fn end(&mut self) -> String {
         self.place = None;

@@ -20,7 +20,7 @@ fn with_tools<T>(read: impl FnOnce(Tools<'_>) -> T) -> T {
 
 /// The text that stays and the calls, as `name(arguments)`.
 fn found(text: &str) -> (String, Vec<String>) {
-    let found = with_tools(|tools| find(text, tools));
+    let found = with_tools(|tools| find(text, Lines::default(), tools));
     match found {
         Some(found) => {
             let calls = found
