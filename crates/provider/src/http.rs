@@ -10,7 +10,7 @@
 
 use crate::assemble::{Assembler, Callable};
 use crate::client::Timeouts;
-use crate::codec::{Codec, Encoded, codec_of};
+use crate::codec::{Codec, Encoded, codec_of, failure};
 use crate::profile::{CallsPerReply, ModelProfile};
 use crate::{ErrorKind, Provider, ProviderError, ReplyStream, Request, retry_after};
 use aish_core::message::ToolChoice;
@@ -27,11 +27,13 @@ pub(crate) mod address;
 mod body;
 mod shown;
 mod stream;
+mod way;
 
 pub use shown::{secrets_of, without_credentials};
 
-use adapt::{ADAPTATIONS_MAX, Asked, Learned, adapt};
+use adapt::{ADAPTATIONS_MAX, Asked, adapt};
 use stream::{HttpStream, Lesson};
+use way::{Learned, Way};
 
 /// Bytes of a refusal that are read.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -46,7 +48,7 @@ pub struct HttpProvider {
     key: Option<String>,
     timeouts: Timeouts,
     codec: &'static dyn Codec,
-    /// The profile that requests are written with: what the server refused is changed in it.
+    /// How requests are written: what the server refused is changed in it.
     learned: Arc<Learned>,
 }
 
@@ -81,37 +83,57 @@ impl HttpProvider {
 
     /// The profile that requests are written with now: the one it was made with, and what the server has refused since.
     pub fn learned(&self) -> Arc<ModelProfile> {
-        self.learned.profile()
+        Arc::clone(&self.learned.way().profile)
     }
 
-    /// Sends a request, written in another way as often as the server says what it does not take.
+    /// Sends a request, written in another way as often as the server says what it does not take. When it is refused in the
+    /// end, the changes count that the server has gone on from to something else: only of the last one nothing is known.
     async fn begin(&self, request: Request<'_>) -> Result<HttpStream, ProviderError> {
-        let asked = Asked::of(request, &self.profile);
-        let mut profile = self.learned.profile();
+        let asked = Asked::of(request, &self.profile, &self.learned);
+        let mut way = self.learned.way();
         let mut tried = Vec::new();
-        let mut remarks = Vec::new();
+        let mut changes = Changes::default();
+        let mut accepted = None;
+        let mut said_before = String::new();
         loop {
-            let refusal = match self.begin_as(request, &profile).await {
+            let refusal = match self.begin_as(request, &way).await {
                 Ok(stream) => {
-                    if !remarks.is_empty() {
-                        self.learned.learn(Arc::clone(&profile));
+                    if !changes.remarks.is_empty() {
+                        self.learned.learn(Arc::clone(&way));
                     }
-                    let learned = Arc::clone(&self.learned);
-                    return Ok(stream.with_lesson(Lesson::new(learned, profile, asked, remarks)));
+                    if way.profile.images.is_yes() {
+                        self.learned.took_images(asked.images());
+                    }
+                    let lesson = Lesson::new(Arc::clone(&self.learned), way, asked, changes.remarks);
+                    return Ok(stream.with_lesson(lesson));
                 }
                 Err(refusal) => refusal,
             };
-            let adapted = adapt(&refusal.said, &profile, asked)
-                .filter(|adapted| remarks.len() < ADAPTATIONS_MAX && !tried.contains(&adapted.profile));
+            let adapted = adapt(refusal.error.kind, &refusal.said, &way, &asked)
+                .filter(|adapted| tried.len() < ADAPTATIONS_MAX && !tried.contains(&adapted.way));
             let Some(adapted) = adapted else {
-                return Err(refusal.error);
+                if let Some(way) = accepted {
+                    self.learned.learn(way);
+                }
+                return Err(changes.explain(refusal.error));
             };
-            tried.push(std::mem::replace(&mut profile, adapted.profile));
-            remarks.push(adapted.remark);
+            if !tried.is_empty() && refusal.said != said_before {
+                accepted = Some(Arc::clone(&way));
+            }
+            said_before = refusal.said;
+            tried.push(std::mem::replace(&mut way, adapted.way));
+            changes.remarks.push(adapted.remark);
+            changes.refused.push(adapted.refused);
         }
     }
 
-    async fn begin_as(&self, request: Request<'_>, profile: &ModelProfile) -> Result<HttpStream, Refusal> {
+    async fn begin_as(&self, request: Request<'_>, way: &Way) -> Result<HttpStream, Refusal> {
+        let profile = way.profile.as_ref();
+        let messages = way.messages(request.messages);
+        let request = Request {
+            messages: &messages,
+            ..request
+        };
         let mut encoded = self.codec.encode(request, profile)?;
         let names = std::mem::take(&mut encoded.names);
         let url = address::endpoint(&profile.base_url, &encoded.path);
@@ -181,9 +203,8 @@ impl HttpProvider {
         };
         // What came within the time is enough.
         let _in_time = tokio::time::timeout(limit, read).await;
-        let mut error = self
-            .codec
-            .decode_error(status.as_u16(), &String::from_utf8_lossy(&body));
+        let body = String::from_utf8_lossy(&body);
+        let mut error = self.codec.decode_error(status.as_u16(), &body);
         if let Some(location) = location.filter(|_| status.is_redirection()) {
             let place = without_credentials(location.as_str());
             error.message = if location.origin() == from.origin() {
@@ -205,7 +226,7 @@ impl HttpProvider {
         explained.retry_after = wait.or(error.retry_after);
         Refusal {
             error: explained,
-            said: error,
+            said: format!("{} {}", error.message, failure::tags(&body)),
         }
     }
 }
@@ -214,17 +235,39 @@ impl HttpProvider {
 struct Refusal {
     /// For the person: what was asked, the status and the server's words.
     error: ProviderError,
-    /// The server's words alone.
-    said: ProviderError,
+    /// The server's words alone, and its tags.
+    said: String,
 }
 
 /// What went wrong before the server said anything.
 impl From<ProviderError> for Refusal {
     fn from(error: ProviderError) -> Self {
         Self {
-            said: error.clone(),
+            said: error.message.clone(),
             error,
         }
+    }
+}
+
+/// What the person is told of how a request was written anew.
+#[derive(Default)]
+struct Changes {
+    /// For a reply that came: one line each.
+    remarks: Vec<String>,
+    /// For an error: what had been refused before.
+    refused: Vec<&'static str>,
+}
+
+impl Changes {
+    /// The error of the last try, saying what else was tried.
+    fn explain(&self, mut error: ProviderError) -> ProviderError {
+        if !self.refused.is_empty() {
+            let refused = self.refused.join(", ");
+            error
+                .message
+                .push_str(&format!(" (refused before and changed: {refused})"));
+        }
+        error
     }
 }
 

@@ -11,6 +11,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+#[path = "http/contents.rs"]
+mod contents;
 #[path = "http/refusals.rs"]
 mod refusals;
 mod server;

@@ -14,6 +14,7 @@ mod said;
 mod tests;
 
 pub use bounds::window_in;
+pub(crate) use bounds::{is_about_reply, output_tokens_in};
 use said::Said;
 
 /// Words by which servers say that a conversation is too long, in a tag or the message; lower case.
@@ -86,6 +87,21 @@ const NO_MODEL_WORDS: &[&str] = &[
     "model does not exist",
     "not found for api version",
 ];
+
+/// Tags that every refused request has and that say nothing of why.
+const EMPTY_TAGS: &[&str] = &[
+    "invalid_request_error",
+    "invalid_argument",
+    "bad_request",
+    "bad request",
+];
+
+/// What a refusal says beside its words, lower case, with spaces between: `type`, `code` and the name of the field it is
+/// about (`param`), of every level.
+pub(crate) fn tags(body: &str) -> String {
+    let tags = Said::read(body).tags;
+    EMPTY_TAGS.iter().fold(tags, |tags, empty| tags.replace(empty, ""))
+}
 
 /// What a refused request means. `status` is the HTTP status. A bill to be paid is [`ErrorKind::Status`] 402 whatever the
 /// status was, because asking again does not help.

@@ -3,13 +3,13 @@
 //! Bytes go through the event-stream parser, the codec and the assembler as they come. What kind of body it is, is
 //! decided by its first letter, not by its content type, which servers get wrong. Every wait ends: see [`Phase`].
 
-use super::adapt::{Asked, Learned, adapt};
+use super::adapt::{Asked, adapt};
 use super::body::{Body, CHUNKS_AHEAD_MAX, Came};
+use super::way::{Learned, Way};
 use super::{Target, innermost};
 use crate::assemble::{Assembler, Ending, REPLY_BYTES_MAX, too_large};
 use crate::client::Timeouts;
 use crate::codec::{Codec, Decoder, Piece};
-use crate::profile::ModelProfile;
 use crate::{Delta, ErrorKind, ProviderError, Reply, ReplyStream, sse};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -47,17 +47,17 @@ enum BodyKind {
 /// What this exchange teaches about the endpoint.
 pub(super) struct Lesson {
     learned: Arc<Learned>,
-    /// The profile that the request was written with.
-    profile: Arc<ModelProfile>,
+    /// How the request was written.
+    way: Arc<Way>,
     asked: Asked,
     remarks: Vec<String>,
 }
 
 impl Lesson {
-    pub(super) fn new(learned: Arc<Learned>, profile: Arc<ModelProfile>, asked: Asked, remarks: Vec<String>) -> Self {
+    pub(super) fn new(learned: Arc<Learned>, way: Arc<Way>, asked: Asked, remarks: Vec<String>) -> Self {
         Self {
             learned,
-            profile,
+            way,
             asked,
             remarks,
         }
@@ -66,10 +66,10 @@ impl Lesson {
     /// Takes a refusal that came as the first event of a stream (LM Studio answers 200 and then tells of its template). The
     /// request cannot be written anew here; it is worth asking again, and then it is right.
     fn take(&mut self, error: ProviderError) -> ProviderError {
-        let Some(adapted) = adapt(&error, &self.profile, self.asked) else {
+        let Some(adapted) = adapt(error.kind, &error.message, &self.way, &self.asked) else {
             return error;
         };
-        self.learned.learn(adapted.profile);
+        self.learned.learn(adapted.way);
         self.remarks.push(adapted.remark);
         ProviderError {
             kind: ErrorKind::Stream,

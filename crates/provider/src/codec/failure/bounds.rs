@@ -36,6 +36,35 @@ const WINDOW_PHRASES: &[&str] = &[
     "context limit",
 ];
 
+/// Names of the field that bounds a reply, and what it counts, lower case.
+const REPLY_WORDS: &[&str] = &[
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "maxoutputtokens",
+    "max_new_tokens",
+    "maximum tokens",
+    "output tokens",
+    "completion tokens",
+];
+
+/// What stands before the most that a reply may have, lower case.
+const REPLY_PHRASES: &[&str] = &[
+    // Groq, OpenAI, and OpenAI's Responses
+    "less than or equal to",
+    "at most",
+    "a value <=",
+    // DeepSeek and Alibaba: "the valid range of max_tokens is [1, 8192]"
+    "[1,",
+    // Bedrock
+    "model limit of",
+    // Anthropic: "max_tokens: 8192 > 4096"
+    "> ",
+];
+
+/// What stands before a number that is one too many (Gemini: "from 1 (inclusive) to 8193 (exclusive)").
+const REPLY_PHRASE_EXCLUSIVE: &str = "(inclusive) to";
+
 /// Words that may stand between a phrase and its number.
 const FILLERS: &[&str] = &["is", "of", "only", "to"];
 
@@ -47,6 +76,23 @@ const OTHER_UNITS: &[&str] = &["byte", "char", "kb", "mb", "image", "message"];
 pub fn window_in(message: &str) -> Option<u64> {
     let words = message.to_ascii_lowercase();
     first_of(&words, WINDOW_PHRASES).filter(|window| *window >= WINDOW_TOKENS_MIN)
+}
+
+/// The most tokens that a reply may have, as a refusal of the request's own number names it.
+pub(crate) fn output_tokens_in(message: &str) -> Option<u64> {
+    if !is_about_reply(message) {
+        return None;
+    }
+    let words = message.to_ascii_lowercase();
+    let exclusive = first_of(&words, &[REPLY_PHRASE_EXCLUSIVE]).map(|end| end.saturating_sub(1));
+    let most = exclusive.or_else(|| first_of(&words, REPLY_PHRASES));
+    most.filter(|tokens| *tokens > 0)
+}
+
+/// True where the words are about a reply's length.
+pub(crate) fn is_about_reply(message: &str) -> bool {
+    let words = message.to_ascii_lowercase();
+    words.contains("completion") || REPLY_WORDS.iter().any(|name| words.contains(name))
 }
 
 /// The number of tokens behind the first of these phrases that has one.
@@ -182,6 +228,57 @@ mod tests {
                 Some(window),
                 "{message}"
             );
+        }
+    }
+
+    /// SPEC 7.4: how long a reply may be, in the words of each server:
+    /// <https://github.com/deepseek-ai/DeepSeek-V3/issues/69>, <https://github.com/open-webui/open-webui/issues/10507>.
+    #[test]
+    fn replies() {
+        for (message, tokens) in [
+            (
+                "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for claude-3-haiku",
+                Some(4096),
+            ),
+            (
+                "max_tokens is too large: 32768. This model supports at most 16384 completion tokens, whereas you",
+                Some(16384),
+            ),
+            (
+                "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than",
+                Some(8192),
+            ),
+            (
+                "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
+                Some(8192),
+            ),
+            ("Range of max_tokens should be [1, 16384]", Some(16384)),
+            (
+                "Unable to submit request because it has a maxOutputTokens value of 65536 but the supported range is from 1 \
+                (inclusive) to 8193 (exclusive). Update the value and try again.",
+                Some(8192),
+            ),
+            (
+                "The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower one",
+                Some(4096),
+            ),
+            (
+                "Invalid 'max_output_tokens': integer above maximum value. Expected a value <= 16384, but got 32768",
+                Some(16384),
+            ),
+            (
+                "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 5 instead.",
+                None,
+            ),
+            ("`max_tokens` must be greater than `thinking.budget_tokens`", None),
+            (
+                "Unsupported parameter: 'max_tokens' is not supported with this model.",
+                None,
+            ),
+            ("max_tokens must be at most 0", None),
+            ("temperature must be less than or equal to 2", None),
+        ] {
+            assert_eq!(output_tokens_in(message), tokens, "{message}");
         }
     }
 

@@ -25,7 +25,7 @@ const MISTAKES_MAX: usize = 4;
 pub(super) struct Said {
     /// Its words.
     pub(super) message: String,
-    /// `type`, `code` and their like, lower case, of every level.
+    /// `type`, `code`, `param` and their like, lower case, of every level.
     pub(super) tags: String,
     /// A numeric `code`.
     pub(super) status: Option<u16>,
@@ -101,7 +101,7 @@ impl Said {
     }
 
     fn take_object(&mut self, object: &Value, depth: usize) {
-        for key in ["type", "code", "status", "error_type"] {
+        for key in ["type", "code", "status", "error_type", "param"] {
             let word = scalar(object.get(key));
             if !word.is_empty() {
                 self.tags.push_str(&word.to_ascii_lowercase());

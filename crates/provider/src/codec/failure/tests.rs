@@ -111,6 +111,18 @@ fn windows_in_fields() {
     }
 }
 
+/// SPEC 7.4: which field a refusal is about may stand beside its words only.
+#[test]
+fn tags_of_refusals() {
+    let body = r#"{"error":{"message":"no","type":"invalid_request_error","code":"Unsupported_Value","param":"reasoning.summary"}}"#;
+    let tags = tags(body);
+    assert_eq!(
+        tags.split_whitespace().collect::<Vec<_>>(),
+        ["unsupported_value", "reasoning.summary"]
+    );
+    assert_eq!(super::tags("plain words"), "");
+}
+
 /// SPEC 7.6: waiting helps against a full minute, not against an empty account.
 #[test]
 fn quota() {
