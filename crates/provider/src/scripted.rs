@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the model does when it is asked.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a script has a few acts")]
 pub enum Act {
     /// It shows these deltas, one at a time, and the reply is this one.
     Reply {

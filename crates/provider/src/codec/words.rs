@@ -33,6 +33,9 @@ pub(crate) fn image_left_out(media_type: &str) -> String {
     format!("[image left out: this model does not take {media_type}]")
 }
 
+/// What the assistant says between a result and the user, where roles must alternate strictly (SPEC 7.5).
+pub(crate) const SEEN: &str = "(I have the results.)";
+
 /// An earlier call, where there is no place for calls (SPEC 7.5).
 pub(crate) fn call(call: &MessageCall) -> String {
     format!("[call: {}]\n{}", call.name, arguments(call))

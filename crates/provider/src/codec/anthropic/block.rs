@@ -40,10 +40,10 @@ pub(super) enum Block {
     },
 }
 
-/// How a block starts.
+/// What a start or a delta says of its block.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Start<'a> {
+pub(super) struct Said<'a> {
     #[serde(borrow)]
     r#type: Str<'a>,
     #[serde(borrow)]
@@ -52,6 +52,10 @@ struct Start<'a> {
     thinking: Str<'a>,
     #[serde(borrow)]
     signature: Str<'a>,
+    /// A delta's only.
+    #[serde(borrow)]
+    partial_json: Str<'a>,
+    /// A start's only, as are those that follow.
     #[serde(borrow)]
     id: Str<'a>,
     #[serde(borrow)]
@@ -60,23 +64,7 @@ struct Start<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// How it goes on.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct Delta<'a> {
-    #[serde(borrow)]
-    r#type: Str<'a>,
-    #[serde(borrow)]
-    text: Str<'a>,
-    #[serde(borrow)]
-    thinking: Str<'a>,
-    #[serde(borrow)]
-    signature: Str<'a>,
-    #[serde(borrow)]
-    partial_json: Str<'a>,
-}
-
-impl Delta<'_> {
+impl Said<'_> {
     /// Whether it is of a call's arguments, or of a provider's tool's.
     pub(super) fn is_input(&self) -> bool {
         self.partial_json.0.is_some()
@@ -96,11 +84,11 @@ impl Block {
 
     /// The block that starts so, and the bytes it holds back.
     pub(super) fn start(raw: &RawValue, voice: &mut Voice<'_, '_>) -> (Self, usize) {
-        let start: Start<'_> = object(Some(raw));
+        let start: Said<'_> = object(Some(raw));
         match start.r#type.0.as_deref() {
             Some("text" | "thinking") => {
                 let mut block = Self::prose();
-                block.prose_delta(start.text, start.thinking, start.signature, voice);
+                block.say(start, voice);
                 (block, 0)
             }
             Some("tool_use") => {
@@ -126,10 +114,10 @@ impl Block {
     }
 
     /// Takes a delta; gives the bytes it holds back of it.
-    pub(super) fn grow(&mut self, raw: &RawValue, delta: Delta<'_>, voice: &mut Voice<'_, '_>) -> usize {
+    pub(super) fn grow(&mut self, raw: &RawValue, delta: Said<'_>, voice: &mut Voice<'_, '_>) -> usize {
         match self {
             Self::Prose { .. } => {
-                self.prose_delta(delta.text, delta.thinking, delta.signature, voice);
+                self.say(delta, voice);
                 0
             }
             Self::Call { input } => {
@@ -178,19 +166,20 @@ impl Block {
         }
     }
 
-    fn prose_delta(&mut self, text: Str<'_>, thinking: Str<'_>, signature: Str<'_>, voice: &mut Voice<'_, '_>) {
+    /// Says the text, thinking and signature of a start or a delta.
+    fn say(&mut self, said: Said<'_>, voice: &mut Voice<'_, '_>) {
         let Self::Prose { has_thought } = self else {
             return;
         };
-        if let Some(thinking) = thinking.non_empty() {
+        if let Some(thinking) = said.thinking.non_empty() {
             *has_thought = true;
             voice.say(Piece::Thinking(thinking));
         }
-        if let Some(text) = text.non_empty() {
+        if let Some(text) = said.text.non_empty() {
             voice.say(Piece::Text(text));
         }
         // A signature that comes after another block spoke would be taken for that one's.
-        if let Some(text) = signature.non_empty().filter(|_| !*has_thought || voice.is_last()) {
+        if let Some(text) = said.signature.non_empty().filter(|_| !*has_thought || voice.is_last()) {
             *has_thought = true;
             voice.say(Piece::Signature {
                 format: Format::Anthropic,

@@ -5,7 +5,7 @@
 //! (llama.cpp). What text and thinking say goes on at once; a call's whole `input` and blocks of the provider's own wait for
 //! their end, see `block`. A payload is parsed straight into borrowed fields.
 
-use super::block::{Block, Delta, Voice, object};
+use super::block::{Block, Said, Voice, object};
 use super::failure;
 use crate::assemble::too_large;
 use crate::codec::lenient::{self, Count, List, Str};
@@ -51,13 +51,9 @@ struct Reply<'a> {
     content: Option<List<&'a RawValue>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow)]
-    stop_reason: Str<'a>,
-    #[serde(borrow)]
-    stop_details: Option<&'a RawValue>,
 }
 
-/// Why a reply ends, in `message_delta`.
+/// Why a reply ends: in `message_delta`, or in a whole reply.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Stop<'a> {
@@ -193,11 +189,7 @@ impl Decoder for Reader {
             return Ok(());
         }
         self.reply(&reply, sink);
-        let end = Stop {
-            stop_reason: reply.stop_reason,
-            stop_details: reply.stop_details,
-        };
-        self.end(end, sink);
+        self.end(lenient::payload(body).unwrap_or_default(), sink);
         sink(Piece::Done);
         Ok(())
     }
@@ -230,7 +222,7 @@ impl Reader {
     }
 
     fn delta(&mut self, index: Option<u64>, raw: Option<&RawValue>, sink: &mut Sink<'_>) {
-        let (Some(raw), delta): (_, Delta<'_>) = (raw, object(raw)) else {
+        let (Some(raw), delta): (_, Said<'_>) = (raw, object(raw)) else {
             return;
         };
         let Some(at) = self.open_at(index, &delta) else {
@@ -247,7 +239,7 @@ impl Reader {
     }
 
     /// Where the open block is that a delta is of.
-    fn open_at(&self, index: Option<u64>, delta: &Delta<'_>) -> Option<usize> {
+    fn open_at(&self, index: Option<u64>, delta: &Said<'_>) -> Option<usize> {
         let by_index = self
             .open
             .iter()
@@ -262,7 +254,7 @@ impl Reader {
     }
 
     /// Gives a delta to the `nth` open block, counted from 1.
-    fn grow(&mut self, nth: usize, raw: &RawValue, delta: Delta<'_>, sink: &mut Sink<'_>) {
+    fn grow(&mut self, nth: usize, raw: &RawValue, delta: Said<'_>, sink: &mut Sink<'_>) {
         let Some(open) = nth.checked_sub(1).and_then(|at| self.open.get_mut(at)) else {
             return;
         };

@@ -20,9 +20,6 @@ use serde_json::value::RawValue;
 /// What the user says before a conversation that begins with the assistant.
 const BEGIN: &str = "(the conversation so far)";
 
-/// What the assistant says between a result and the user.
-const SEEN: &str = "(I have the results.)";
-
 /// What stands for the thinking of a reply that has none, where the field may not be missing. Not empty: Kimi counts an
 /// empty one as missing.
 const NO_THINKING: &str = " ";
@@ -85,7 +82,7 @@ impl<'a, 'n> Writer<'a, 'n> {
             (last, content) => {
                 if matches!(last, Some(Wire::Tool { .. })) && self.profile.alternation == Alternation::Strict {
                     self.out.push(Wire::Assistant(Said {
-                        content: SEEN.to_owned(),
+                        content: words::SEEN.to_owned(),
                         ..Said::default()
                     }));
                 }

@@ -17,9 +17,6 @@ use aish_core::message::{Message, MessageCall, Part};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// What the assistant says between a result and the user, where roles must alternate strictly.
-const SEEN: &str = "(I have the results.)";
-
 /// Items that another item must answer; we would have none.
 const WAITING_ITEMS: &[&str] = &[
     "apply_patch_call",
@@ -211,7 +208,7 @@ impl<'a> Writer<'a, '_> {
         if matches!(self.out.last(), Some(Item::FunctionCallOutput { .. }))
             && self.profile.alternation == Alternation::Strict
         {
-            self.say(SEEN);
+            self.say(words::SEEN);
         }
         if let Some(Item::Message {
             role: Role::User,
