@@ -145,13 +145,15 @@ impl Driver {
             if !model.images && prompt.has_images() {
                 self.say_once(&format!("{} takes no images: they are named in words", model.name));
             }
-            match self.ask(model, settings, tool_choice, &prompt, notices, stop).await {
-                Attempt::Failed(error) if error.kind == ErrorKind::ContextOverflow && prompt.can_shrink() => {
-                    self.learn_room(model, &prompt, &error);
-                    refusal = Some(error);
-                }
-                came => return came,
+            let came = self.ask(model, settings, tool_choice, &prompt, notices, stop).await;
+            let Attempt::Failed(error) = came else {
+                return came;
+            };
+            if error.kind != ErrorKind::ContextOverflow || !prompt.can_shrink() {
+                return Attempt::Failed(error);
             }
+            self.learn_room(model, &prompt, &error);
+            refusal = Some(error);
         }
     }
 
@@ -162,7 +164,7 @@ impl Driver {
             (Some(window), None) => format!(" (`context_window = {window}` for this model says so at once)"),
             (Some(_) | None, _) => String::new(),
         };
-        self.say_once(&format!("{}: sending less of what is older{hint}", error.message));
+        self.say_once(&format!("{}; sending less of the conversation{hint}", error.message));
         let learned = context::Learned {
             window_tokens: window,
             refused_chars: prompt.chars(),
