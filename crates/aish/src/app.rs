@@ -70,11 +70,7 @@ impl App {
         } = project_dir(&cwd, environment.path("HOME"))
             .map(|dir| Project::read(&trust, &dir))
             .unwrap_or_default();
-        // Together with `AISH_BASE_URL` it names a model of that server, not one of the configuration.
-        let judged = match environment.text("AISH_BASE_URL") {
-            Some(_) => environment.without("AISH_MODEL"),
-            None => environment.clone(),
-        };
+        let judged = judged(&environment);
         // `--model` may also name a model that is found, not configured: that is not the configuration's to judge.
         let overrides = Overrides {
             model: None,
@@ -98,6 +94,11 @@ impl App {
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.resolved.config
+    }
+
+    /// The variables that the configuration is read together with.
+    pub fn judged_environment(&self) -> Environment {
+        judged(&self.environment)
     }
 
     /// `--model`.
@@ -271,6 +272,14 @@ impl App {
             .filter_map(|name| Some((name, self.environment.text(name)?)));
         let models = self.config().models.iter();
         in_environment.chain(models.map(|model| ("base_url", model.profile.base_url.as_str())))
+    }
+}
+
+fn judged(environment: &Environment) -> Environment {
+    // Together with `AISH_BASE_URL` it names a model of that server, not one of the configuration.
+    match environment.text("AISH_BASE_URL") {
+        Some(_) => environment.without("AISH_MODEL"),
+        None => environment.clone(),
     }
 }
 

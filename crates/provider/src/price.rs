@@ -1,5 +1,8 @@
 //! What tokens of a model cost, in its provider's own unit: US dollars per million.
 
+/// More than anybody asks, in US dollars per million tokens: what is dearer is a slip, or a server's joke.
+pub const PRICE_USD_MAX: f64 = 1_000_000.0;
+
 /// The prices of a model, in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {

@@ -5,6 +5,7 @@ use super::error::{Diagnostic, Layer, Origin, Place, Shown, Source};
 use super::settings::{Kind, Project, SETTINGS, Secrecy, Setting, find, is_placeholder};
 use super::value::{Value, from_toml, from_variable, nearest, toml_path};
 use crate::paths::Environment;
+use aish_core::sanitize;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -231,7 +232,7 @@ fn refusal(setting: &Setting, value: &Value) -> Option<String> {
         Project::OnlyStricter(to) if *value != Value::Bool(to) => {
             Some(format!("set {{key}} to anything but {to}; set it in your own file"))
         }
-        Project::Open | Project::OnlyStricter(_) => match value {
+        Project::Open | Project::WithinReach | Project::OnlyStricter(_) => match value {
             // An expanded header would carry any variable of the user's to an address of the project's.
             Value::Text(text) if setting.secrecy == Secrecy::Secret && text.contains("${") => {
                 Some("use environment variables in {key}; set it in your own file".to_owned())
@@ -283,14 +284,19 @@ fn placeholder_at(path: &[String]) -> Option<&'static str> {
     is_placeholder(segment).then_some(segment)
 }
 
+/// Whether a character may stand in the name of a model.
+pub fn is_in_model_name(c: char) -> bool {
+    !c.is_whitespace() && !sanitize::is_hostile(c)
+}
+
 /// What is wrong with a name the user chose.
 fn wrong_name(path: &[String]) -> Option<String> {
     let name = path.last()?;
     let alphanumeric = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let (good, rule) = match placeholder_at(path)? {
         "<name>" => (
-            !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control()),
-            "the name of a model has no spaces",
+            !name.is_empty() && name.chars().all(is_in_model_name),
+            "the name of a model has no spaces and nothing that cannot be seen",
         ),
         "<alias>" => (
             name.starts_with(|c: char| c.is_ascii_lowercase())

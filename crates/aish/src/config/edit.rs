@@ -1,8 +1,9 @@
-//! Writing into the user's configuration, which is theirs: comments, order and layout stay, one rule (SPEC 5.3, answer `s`) or
-//! the settings of one model are added, and the file is replaced whole or not at all.
+//! Writing into the user's configuration, which is theirs: comments, order, line ends and layout stay, one rule (SPEC 5.3,
+//! answer `s`) or the settings of one model are added, nothing is overwritten, and the file is replaced whole or not at all.
 
-use super::read_text;
-use crate::paths::{lock_dir_of, write_private};
+use super::value::toml_text;
+use super::{Layer, Overrides, Source, read_text, resolve};
+use crate::paths::{Environment, lock_dir_of, write_private};
 use aish_core::policy::Rule;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,14 @@ pub enum EditError {
         /// What is wrong with it.
         message: String,
     },
+    /// With the addition no aish would start.
+    #[error("not saved in {}: with it the file would be wrong:\n{message}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What would be wrong with it.
+        message: String,
+    },
 }
 
 /// Adds a rule to a list of a configuration file. Makes the file, private to its user, where there is none.
@@ -65,22 +74,49 @@ pub enum EditError {
 /// # Errors
 /// The file cannot be read or written, or is not the TOML it should be.
 pub fn add_rule(path: &Path, list: RuleList, rule: &Rule) -> Result<Added, EditError> {
-    edit(path, |text| with_rule(text, list, &rule.to_string()))
+    edit(path, |text| with_rule(text, list, &rule.to_string()), |_| Ok(()))
 }
 
-/// Sets settings of a model in a configuration file, in `[models.NAME]`, which is made where there is none.
+/// Adds settings of a model to a configuration file, in `[models.NAME]`, which is made where there is none. A setting that is
+/// there is the user's and stays. `environment` is what the file is read together with.
 ///
 /// # Errors
-/// The file cannot be read or written, or is not the TOML it should be.
-pub fn set_model(path: &Path, name: &str, settings: &[ModelSetting]) -> Result<Added, EditError> {
-    edit(path, |text| with_model(text, name, settings))
+/// The file cannot be read or written, is not the TOML it should be, or would not be accepted with the addition.
+pub fn set_model(
+    path: &Path,
+    name: &str,
+    settings: &[ModelSetting],
+    environment: &Environment,
+) -> Result<Added, EditError> {
+    let check = |text: &str| {
+        let source = Source {
+            name: path.display().to_string(),
+            text: text.to_owned(),
+            layer: Layer::User,
+        };
+        match resolve(Some(source), None, environment, &Overrides::default()) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    edit(path, |text| with_model(text, name, settings), check)
 }
 
 /// A setting of a model: its key in the model's table, and its value.
 pub type ModelSetting = (&'static str, Value);
 
-/// Changes a file by a function from its text to another, or to none where it is as it should be.
-fn edit(path: &Path, change: impl FnOnce(&str) -> Result<Option<String>, String>) -> Result<Added, EditError> {
+/// A text as a value; what cannot be seen in it is escaped.
+pub fn text_value(text: &str) -> Value {
+    toml_text(text).parse().unwrap_or_else(|_| Value::from(text))
+}
+
+/// Changes a file by a function from its text to another, or to none where it is as it should be; `check` says what is wrong
+/// with the other.
+fn edit(
+    path: &Path,
+    change: impl FnOnce(&str) -> Result<Option<String>, String>,
+    check: impl FnOnce(&str) -> Result<(), String>,
+) -> Result<Added, EditError> {
     let io_error = |source| EditError::Io {
         path: path.to_owned(),
         source,
@@ -96,11 +132,25 @@ fn edit(path: &Path, change: impl FnOnce(&str) -> Result<Option<String>, String>
         path: path.to_owned(),
         message,
     })?;
-    match changed {
-        None => Ok(Added::AlreadyThere),
-        Some(text) => write_private(path, text.as_bytes())
-            .map(|()| Added::Added)
-            .map_err(io_error),
+    let Some(changed) = changed else {
+        return Ok(Added::AlreadyThere);
+    };
+    let changed = with_line_ends_of(&text, changed);
+    check(&changed).map_err(|message| EditError::Wrong {
+        path: path.to_owned(),
+        message,
+    })?;
+    write_private(path, changed.as_bytes()).map_err(io_error)?;
+    Ok(Added::Added)
+}
+
+/// A changed text with the line ends of the text it was made of: the editor knows only one kind.
+fn with_line_ends_of(text: &str, changed: String) -> String {
+    let is_crlf = text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r'));
+    if is_crlf {
+        changed.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        changed
     }
 }
 
@@ -113,8 +163,7 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     })
 }
 
-/// The text with the settings of a model in it, or `None` if they are there already. A value that is there is replaced where
-/// it stands, its comment kept. Pure.
+/// The text with the settings of a model in it, or `None` if they are there already, with whatever values. Pure.
 ///
 /// # Errors
 /// What is wrong with the text.
@@ -133,18 +182,9 @@ pub fn with_model(text: &str, name: &str, settings: &[ModelSetting]) -> Result<O
         .ok_or_else(|| format!("`models.{name}` is not a table"))?;
     let mut is_changed = model.is_empty();
     for (key, value) in settings {
-        match model.get_mut(key) {
-            Some(Item::Value(old)) if is_same(old, value) => {}
-            Some(Item::Value(old)) => {
-                let decor = old.decor().clone();
-                *old = value.clone();
-                *old.decor_mut() = decor;
-                is_changed = true;
-            }
-            Some(Item::None | Item::Table(_) | Item::ArrayOfTables(_)) | None => {
-                model.insert(key, Item::Value(value.clone()));
-                is_changed = true;
-            }
+        if model.get(key).is_none_or(Item::is_none) {
+            model.insert(key, Item::Value(value.clone()));
+            is_changed = true;
         }
     }
     Ok(is_changed.then(|| document.to_string()))
@@ -169,16 +209,6 @@ pub fn with_rule(text: &str, list: RuleList, rule: &str) -> Result<Option<String
     }
     push(rules, rule);
     Ok(Some(document.to_string()))
-}
-
-/// Whether two values say the same; comments and white space around them say nothing.
-fn is_same(one: &Value, other: &Value) -> bool {
-    let bare = |value: &Value| {
-        let mut value = value.clone();
-        value.decor_mut().clear();
-        value.to_string()
-    };
-    bare(one) == bare(other)
 }
 
 /// Adds an item in the layout of the list: on a line of its own where the others are, and below the comment that belongs to
@@ -289,7 +319,8 @@ confirm_cmd = true
         );
     }
 
-    /// SPEC 7.1, 10.1: what a model was found to be is written beside what stands there; comments and order stay.
+    /// SPEC 7.1, 10.1: what a model was found to be is written beside what stands there; comments, order and what the user
+    /// insists on stay.
     #[test]
     fn settings_of_a_model() {
         let set = |text: &str, name: &str| {
@@ -303,7 +334,7 @@ confirm_cmd = true
         # mine
         [models.desk] # the desk
         model = "m"
-        images = false # I hope
+        images = true # I hope
         context_window = 8192
 
         [shell]
@@ -336,6 +367,75 @@ confirm_cmd = true
             set("models.desk = 3", "desk").unwrap_err(),
             "`models.desk` is not a table"
         );
+    }
+
+    /// SPEC 10.1: a file of another world keeps its line ends.
+    #[test]
+    fn line_ends_survive() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("config.toml");
+        let text = "# mine\r\n[models.desk]\r\nmodel = 'm' # this\r\n\r\n[shell]\r\nconfirm_cmd = true\r\n";
+        fs::write(&file, text).unwrap();
+        let rule = Rule::parse("bash(ls)").unwrap();
+        add_rule(&file, RuleList::Allow, &rule).unwrap();
+        let settings = [("images", Value::from(false))];
+        set_model(&file, "desk", &settings, &Environment::default()).unwrap();
+        let edited = fs::read_to_string(&file).unwrap();
+        assert_eq!(
+            edited.matches('\n').count(),
+            edited.matches("\r\n").count(),
+            "{edited:?}"
+        );
+        assert!(
+            edited.contains("model = 'm' # this\r\nimages = false\r\n"),
+            "{edited:?}"
+        );
+        assert_eq!(
+            edited.matches("\r\n").count(),
+            text.matches("\r\n").count() + 4,
+            "{edited:?}"
+        );
+    }
+
+    /// SPEC 10.1, 10.4: nothing is written that aish would not start with; the file stays as it was, and is told why.
+    #[test]
+    fn what_would_be_wrong_is_not_written() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("config.toml");
+        fs::write(&file, "default_model = 'found'\n").unwrap();
+        let set = |name: &str, key: &'static str, value: Value| {
+            let settings = [("model", Value::from("m")), (key, value)];
+            set_model(&file, name, &settings, &Environment::default())
+                .unwrap_err()
+                .to_string()
+        };
+        for (message, expect) in [
+            (set("a b", "images", false.into()), "wrong name \"a b\""),
+            (
+                set("x", "base_url", "http://bob:hunter2@h".into()),
+                "base_url: expected an http or https address",
+            ),
+            (
+                set("x", "context_window", 0.into()),
+                "context_window: expected a whole number",
+            ),
+            (set("x", "images", false.into()), "default_model: no model \"found\""),
+        ] {
+            assert!(
+                message.contains("not saved in ") && message.contains(expect),
+                "{message}"
+            );
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "default_model = 'found'\n");
+    }
+
+    /// SPEC 8.8: a name out of a hostile list cannot hide in the file.
+    #[test]
+    fn what_cannot_be_seen_is_written_as_an_escape() {
+        let settings = [("model", text_value("a\u{202e}b"))];
+        let text = with_model("", "x", &settings).unwrap().unwrap();
+        assert_eq!(text, "[models.x]\nmodel = \"a\\u202eb\"\n");
     }
 
     #[test]

@@ -115,6 +115,16 @@ impl Place {
     }
 }
 
+impl Origin {
+    /// Whether a project's file said it.
+    pub fn is_project(&self) -> bool {
+        match self {
+            Self::File(place) => place.source.layer == Layer::Project,
+            Self::Default | Self::Variable(_) | Self::Flag(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

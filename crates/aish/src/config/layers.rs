@@ -62,6 +62,12 @@ impl Layers {
             .collect()
     }
 
+    /// Where a project's file names this table, if it does.
+    pub fn project_origin(&self, path: &[&str]) -> Option<&Origin> {
+        let named = self.named.iter().find(|named| named.path == path)?;
+        named.origin.is_project().then_some(&named.origin)
+    }
+
     /// The settings of the table at a path.
     pub fn section<'a>(&'a self, path: &[&'a str]) -> Section<'a> {
         Section {

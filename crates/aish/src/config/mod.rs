@@ -10,6 +10,7 @@ pub mod edit;
 pub mod error;
 pub mod layers;
 pub mod models;
+pub mod reach;
 pub mod reference;
 pub mod resolve;
 pub mod resolved;
@@ -17,7 +18,7 @@ pub mod settings;
 pub mod show;
 pub mod value;
 
-pub use edit::{ModelSetting, RuleList, add_rule, set_model};
+pub use edit::{ModelSetting, RuleList, add_rule, set_model, text_value};
 pub use error::{ConfigError, Layer, Source};
 pub use reference::reference;
 pub use resolve::{Overrides, Resolved, resolve};

@@ -54,6 +54,10 @@ fn entry(text: &mut String, setting: &Setting) {
     }
     match setting.project {
         Project::Open => {}
+        Project::WithinReach => facts.push((
+            "in a project's file",
+            "only what is on this machine, or a model that your own file has".to_owned(),
+        )),
         Project::OnlyStricter(to) => facts.push(("in a project's file", format!("only `{to}`"))),
         Project::Refused(why) => facts.push(("in a project's file", format!("refused: {why}"))),
     }
@@ -117,8 +121,9 @@ not name.
 **Projects.** A directory with `.aish/config.toml` or `AGENTS.md` is a project; the nearest one upwards counts, up to the root of a
 git repository or your home. Nothing of it is read before you say `aish trust`, which holds for the configuration as it is then: a
 changed one asks again. Even so a project cannot do everything. It may add models, servers and rules, also rules that allow; it may
-not choose where a key is sent, change the approval mode, approve tools of MCP servers, take the name of one of your models or
-servers, or switch off a question. `in a project's file` below says what is refused.
+not choose where a key or a conversation is sent (a model on the network must be one that your own file has), change the approval
+mode, approve tools of MCP servers, take the name of one of your models or servers, or switch off a question.
+`in a project's file` below says what is refused.
 
 **Mistakes** are all reported at once, each with line and column, and nothing is guessed: with an unknown key or a wrong value aish
 does not start (exit code 2).

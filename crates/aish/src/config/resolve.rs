@@ -6,6 +6,7 @@ use super::edit::RuleList;
 use super::error::{ConfigError, Diagnostic, Layer, Origin, Shown, Source};
 use super::layers::Layers;
 use super::models;
+use super::reach;
 use super::resolved::{
     ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, Secret, ShellConfig, ToolsConfig,
 };
@@ -145,6 +146,13 @@ impl Resolver {
         };
         let (models, routing) = (self.models(environment), self.routing());
         self.check_names(&models, default_model.as_deref(), &routing);
+        for (origin, message) in reach::beyond(&self.layers, &models) {
+            // What is no model at all was told.
+            let place = origin.to_string();
+            if !self.diagnostics.iter().any(|told| told.origin.to_string() == place) {
+                self.report(&origin, message);
+            }
+        }
         Config {
             default_model,
             discover: self.layers.section(&[]).yes("discover"),

@@ -6,7 +6,7 @@
 
 mod table;
 
-pub use table::SETTINGS;
+pub use table::{SETTINGS, WHY_NOT_ELSEWHERE};
 
 /// One setting.
 #[derive(Debug)]
@@ -62,6 +62,8 @@ pub enum Kind {
 pub enum Project {
     /// Set it.
     Open,
+    /// Name models with it that are on this machine or in the user's own configuration; judged in [`super::reach`].
+    WithinReach,
     /// Set it to this value only, the stricter one.
     OnlyStricter(bool),
     /// Not touch it, because…

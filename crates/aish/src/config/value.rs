@@ -3,6 +3,7 @@
 
 use super::settings::{Kind, Secrecy, Setting};
 use aish_core::policy::Rule;
+use aish_core::sanitize;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeValue};
@@ -38,10 +39,19 @@ impl Value {
     }
 }
 
-/// A text as TOML writes it: quoted, on one line.
+/// A text as TOML writes it: quoted, on one line, with everything escaped that cannot be seen or acts on a terminal.
 pub fn toml_text(text: &str) -> String {
     // JSON's escapes are TOML's too, and unlike the TOML writer JSON never answers with several lines.
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+    let quoted = serde_json::Value::from(text).to_string();
+    let mut escaped = String::with_capacity(quoted.len());
+    for c in quoted.chars() {
+        match u32::from(c) {
+            _ if !sanitize::is_hostile(c) => escaped.push(c),
+            code if code <= 0xffff => escaped.push_str(&format!("\\u{code:04x}")),
+            code => escaped.push_str(&format!("\\U{code:08x}")),
+        }
+    }
+    escaped
 }
 
 /// A path as TOML writes it: `mcp.auto_approve."git.*"`.
@@ -369,6 +379,15 @@ mod tests {
             pasted.contains("name of an environment variable") && !pasted.contains("sk-ant"),
             "{pasted}"
         );
+    }
+
+    /// SPEC 8.8: what cannot be seen is written so that it can, and read as what it was.
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        let text = "a\u{202e}b\u{200b}c\u{9b}d\u{e0041}\n\u{7f}ü";
+        let written = toml_text(text);
+        assert_eq!(written, r#""a\u202eb\u200bc\u009bd\U000e0041\n\u007fü""#);
+        assert_eq!(DeValue::parse(&written).unwrap().get_ref().as_str(), Some(text));
     }
 
     #[test]

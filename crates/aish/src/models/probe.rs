@@ -1,26 +1,25 @@
 //! `aish models probe`: asks a model a few short questions ([`mod@aish_provider::probe`]), says what it can do, and writes what
 //! the configuration should know of it under `[models.NAME]`.
 //!
-//! Only what differs from what is known already is written: what a preset or the configuration says need not be said twice.
+//! Only what differs from what is known already is written ([`plan`]): what a preset or the configuration says need not be
+//! said twice.
 
-use super::{Choice, Key, Known, Registry, missing_key};
+use super::{Key, Known, Registry, missing_key};
 use crate::app::App;
 use crate::cli::Output;
-use crate::config::{self, ModelSetting};
+use crate::config;
 use crate::failure::{DONE, FAILED, Failure};
 use crate::json;
 use crate::oneshot::eprint_line;
 use crate::sessions::print;
 use aish_core::sanitize;
-use aish_provider::ModelProfile;
-use aish_provider::codec::schema::SchemaDialect;
-use aish_provider::preset;
 use aish_provider::probe::{self, Finding, Probed};
-use aish_provider::profile::{
-    Alternation, CallsPerReply, Support, SystemRole, ThinkingBack, ToolRole, WireCallIds, WireNaming,
-};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+mod plan;
+
+use plan::{Otherwise, Plan};
 
 /// Columns of a step's name.
 const STEP_COLUMNS: usize = 22;
@@ -74,9 +73,17 @@ pub async fn run(app: &App, name: Option<&str>, writing: Writing, output: Output
         }
     };
     let probed = probe::run(&client, choice.profile.clone(), key, &mut tell).await;
+    let found = registry.found(&name).filter(|_| choice.known == Known::Found);
+    let plan = Plan::new(
+        app.config(),
+        &app.resolved.layers,
+        &choice,
+        found.as_ref(),
+        &probed.profile,
+    );
     if output != Output::Text {
         let report = redactor
-            .redact(&as_json(&name, &choice, &probed).to_string())
+            .redact(&as_json(&name, &plan, &probed).to_string())
             .into_owned();
         print(&format!("{}\n", json::printable(&report)))?;
     }
@@ -87,21 +94,35 @@ pub async fn run(app: &App, name: Option<&str>, writing: Writing, output: Output
             Output::Json | Output::Jsonl => Ok(FAILED),
         };
     }
-    write(app, &choice, &probed.profile, writing)
+    write(app, &plan, writing)
 }
 
-fn write(app: &App, choice: &Choice, profile: &ModelProfile, writing: Writing) -> Result<u8, Failure> {
-    let settings = settings(choice, profile);
+fn write(app: &App, plan: &Plan, writing: Writing) -> Result<u8, Failure> {
     let file = &app.paths.config_file;
-    if settings.is_empty() {
-        eprint_line("the configuration says all of this already");
+    for Otherwise { key, said, found } in &plan.otherwise {
+        let line = format!("the configuration says otherwise, and stays: {key} = {said}, found {found}");
+        eprint_line(&line);
+    }
+    if plan.settings.is_empty() {
+        let all = if plan.otherwise.is_empty() {
+            "all of this"
+        } else {
+            "the rest"
+        };
+        eprint_line(&format!("the configuration says {all} already"));
         return Ok(DONE);
     }
-    let block: String = settings
-        .iter()
-        .map(|(key, value)| format!("{key} = {value}\n"))
-        .collect();
-    let block = format!("[models.{}]\n{block}", toml_name(&choice.name));
+    if let Some(obstacle) = &plan.obstacle {
+        let failure = Failure::usage(format!("nothing was saved: {obstacle}"));
+        return match writing {
+            Writing::AtOnce => Err(failure),
+            Writing::Asked | Writing::Never => {
+                eprint_line(&format!("this cannot be saved: {obstacle}"));
+                Ok(DONE)
+            }
+        };
+    }
+    let block = plan.block();
     let is_wanted = match writing {
         Writing::AtOnce => true,
         Writing::Never => false,
@@ -113,17 +134,14 @@ fn write(app: &App, choice: &Choice, profile: &ModelProfile, writing: Writing) -
         let _ = std::io::stderr().write_all(format!("[aish] {}", sanitize::multi_line(&said)).as_bytes());
         return Ok(DONE);
     }
-    config::set_model(file, &choice.name, &settings).map_err(|error| Failure::failed(error.to_string()))?;
+    config::set_model(file, &plan.name, &plan.settings, &app.judged_environment())
+        .map_err(|error| Failure::failed(error.to_string()))?;
     eprint_line(&format!(
         "written into {} as [models.{}]",
         file.display(),
-        toml_name(&choice.name)
+        plan.toml_name()
     ));
     Ok(DONE)
-}
-
-fn toml_name(name: &str) -> String {
-    config::value::toml_path(&[name])
 }
 
 /// Asks at a terminal; elsewhere nobody can say yes.
@@ -154,21 +172,26 @@ fn line(finding: &Finding) -> String {
     format!("{}\n", sanitize::single_line(&line))
 }
 
-fn as_json(name: &str, choice: &Choice, probed: &Probed) -> Value {
+fn as_json(name: &str, plan: &Plan, probed: &Probed) -> Value {
     let findings: Vec<Value> = probed
         .findings
         .iter()
         .map(|finding| json!({"step": finding.step.words(), "outcome": finding.outcome.word(), "note": finding.note}))
         .collect();
-    let settings: serde_json::Map<String, Value> = settings(choice, &probed.profile)
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), as_plain(&value)))
+    let settings: serde_json::Map<String, Value> = plan
+        .settings
+        .iter()
+        .filter(|_| plan.obstacle.is_none())
+        .map(|(key, value)| ((*key).to_owned(), as_plain(value)))
         .collect();
+    let otherwise: Vec<&str> = plan.otherwise.iter().map(|otherwise| otherwise.key).collect();
     json!({
         "name": name,
+        "saved_as": plan.name,
         "answers": probed.failure.is_none(),
         "findings": findings,
         "settings": settings,
+        "otherwise": otherwise,
     })
 }
 
@@ -181,105 +204,4 @@ fn as_plain(value: &toml_edit::Value) -> Value {
         .map(Value::from)
         .or(value.as_integer().map(Value::from))
         .unwrap_or_default()
-}
-
-/// What the configuration must be told, so that this profile comes of it.
-fn settings(choice: &Choice, found: &ModelProfile) -> Vec<ModelSetting> {
-    let mut settings = match choice.known {
-        Known::Configured => Vec::new(),
-        Known::Found => introduction(choice),
-    };
-    let known = &choice.profile;
-    // A found model is told its context by its server each time; written down it holds without.
-    if let Some(tokens) = found.context_window
-        && (choice.known == Known::Found || known.context_window != found.context_window)
-    {
-        settings.push(("context_window", i64::try_from(tokens).unwrap_or(i64::MAX).into()));
-    }
-    if found.calls == CallsPerReply::One && (choice.known == Known::Found || known.calls != found.calls) {
-        settings.push(("parallel_calls", false.into()));
-    }
-    settings.extend(changed(known, found));
-    settings
-}
-
-/// What makes a found model a configured one.
-fn introduction(choice: &Choice) -> Vec<ModelSetting> {
-    let profile = &choice.profile;
-    let owner = preset::split(&choice.name).map(|(preset, _)| preset);
-    let owner = owner.or_else(|| preset::of_address(&profile.base_url));
-    let is_usual = owner.is_some_and(|preset| preset.base_url == profile.base_url);
-    let mut settings: Vec<ModelSetting> = Vec::new();
-    if let Some(preset) = owner {
-        settings.push(("preset", preset.name.into()));
-    }
-    if owner.is_none_or(|preset| preset.format != profile.format) {
-        settings.push(("provider", profile.format.name().into()));
-    }
-    if !is_usual {
-        settings.push(("base_url", profile.base_url.as_str().into()));
-    }
-    settings.push(("model", profile.model.as_str().into()));
-    // At the usual address the usual variable is used; elsewhere it must be named.
-    if let Some(variable) = choice.key_env.as_deref().filter(|_| !is_usual) {
-        settings.push(("key_env", variable.into()));
-    }
-    settings
-}
-
-/// What differs, as settings.
-fn changed(known: &ModelProfile, found: &ModelProfile) -> Vec<ModelSetting> {
-    let mut settings: Vec<ModelSetting> = Vec::new();
-    for (key, known, found) in [
-        ("tools", known.tools, found.tools),
-        ("images", known.images, found.images),
-        ("stream", known.streaming, found.streaming),
-        ("structured_output", known.structured_output, found.structured_output),
-        ("prompt_cache", known.cache_marks, found.cache_marks),
-    ] {
-        if known != found {
-            settings.push((key, (found == Support::Yes).into()));
-        }
-    }
-    if known.tool_role != found.tool_role {
-        settings.push(("use_tool_role", (found.tool_role == ToolRole::Native).into()));
-    }
-    if known.alternation != found.alternation {
-        settings.push(("strict_alternation", (found.alternation == Alternation::Strict).into()));
-    }
-    if known.thinking_back != found.thinking_back {
-        let is_sent = found.thinking_back == ThinkingBack::ReasoningContent;
-        settings.push(("thinking_back", is_sent.into()));
-    }
-    if known.system_role != found.system_role {
-        let role = match found.system_role {
-            SystemRole::System => "system",
-            SystemRole::Developer => "developer",
-            SystemRole::User => "user",
-        };
-        settings.push(("system_role", role.into()));
-    }
-    if known.wire_call_ids != found.wire_call_ids {
-        let ids = match found.wire_call_ids {
-            WireCallIds::Own => "own",
-            WireCallIds::NineCharacters => "nine",
-        };
-        settings.push(("call_ids", ids.into()));
-    }
-    if known.wire_names != found.wire_names {
-        let names = match found.wire_names {
-            WireNaming::Underscore => "underscore",
-            WireNaming::Dot => "dot",
-        };
-        settings.push(("wire_names", names.into()));
-    }
-    if known.schemas != found.schemas {
-        let dialect = match found.schemas {
-            SchemaDialect::Full => "full",
-            SchemaDialect::Grammar => "grammar",
-            SchemaDialect::Gemini => "gemini",
-        };
-        settings.push(("schema", dialect.into()));
-    }
-    settings
 }

@@ -8,7 +8,7 @@ use super::{Endpoint, Listed};
 use crate::codec::{codec_of, quote};
 use crate::http::address::endpoint as address_of;
 use crate::http::{innermost, without_credentials};
-use crate::price::Price;
+use crate::price::{PRICE_USD_MAX, Price};
 use crate::profile::Format;
 use crate::{ErrorKind, ProviderError};
 use reqwest::header::HeaderValue;
@@ -27,6 +27,8 @@ const MODELS_MAX: usize = 4_000;
 const PAGE_MODELS: u32 = 1_000;
 /// The version of Anthropic's API, as its documentation demands it with every request.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// Bytes of a model's id; a path of a file is the longest that is seen.
+const ID_BYTES_MAX: usize = 512;
 /// A price per token times this is the price that people know.
 const TOKENS_OF_A_PRICE: f64 = 1_000_000.0;
 
@@ -208,7 +210,8 @@ pub(super) fn read_page(format: Format, body: &[u8]) -> Result<Page, String> {
         Format::Gemini => gemini(entry),
     });
     Ok(Page {
-        models: models.collect(),
+        // What is longer is no name, and a name that is cut could not be asked for.
+        models: models.filter(|model| model.id.len() <= ID_BYTES_MAX).collect(),
         next,
     })
 }
@@ -240,8 +243,9 @@ fn openai(entry: &Value) -> Option<Listed> {
 fn openrouter_price(pricing: &Value) -> Option<Price> {
     let price = |key: &str| {
         let per_token: f64 = pricing.get(key)?.as_str()?.parse().ok()?;
+        let price = per_token * TOKENS_OF_A_PRICE;
         // A negative price stands for "depends on where it goes".
-        (per_token.is_finite() && per_token >= 0.0).then_some(per_token * TOKENS_OF_A_PRICE)
+        (0.0..=PRICE_USD_MAX).contains(&price).then_some(price)
     };
     Some(Price {
         input: price("prompt")?,

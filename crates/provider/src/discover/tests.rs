@@ -287,8 +287,28 @@ fn listed_prices() {
         r#"{"prompt":"x"}"#,
         "null",
         r#"{"prompt":"nan","completion":"1"}"#,
+        r#"{"prompt":"1e300","completion":"1"}"#,
+        r#"{"prompt":"1","completion":"1.1"}"#,
     ] {
         assert_eq!(price(none), None, "{none}");
+    }
+}
+
+/// SPEC 12: an id that is no name, but a flood, is left out.
+#[test]
+fn ids_of_any_length() {
+    let ids = |format: Format, long: usize| {
+        let long = "x".repeat(long);
+        let body = match format {
+            Format::Gemini => format!(r#"{{"models":[{{"name":"models/{long}"}},{{"name":"models/m"}}]}}"#),
+            Format::OpenaiChat | Format::OpenaiResponses | Format::Anthropic => {
+                format!(r#"{{"data":[{{"id":"{long}"}},{{"id":"m"}}]}}"#)
+            }
+        };
+        listing::read_page(format, body.as_bytes()).unwrap().models.len()
+    };
+    for format in [Format::OpenaiChat, Format::Anthropic, Format::Gemini] {
+        assert_eq!((ids(format, 512), ids(format, 513)), (2, 1), "{format:?}");
     }
 }
 

@@ -1,13 +1,14 @@
 //! The table of settings. Its order is that of the reference; sections stand together.
 
 use super::{Kind, Project, Setting};
+use aish_provider::price::PRICE_USD_MAX;
 
 /// Limits of a number of rounds.
 const ROUNDS: Kind = Kind::Integer(1, 1000);
 /// Limits of a number of tokens: more than any model has, small enough to compute with.
 const TOKENS: Kind = Kind::Integer(1, 100_000_000);
-/// A price; more than anybody asks.
-const DOLLARS: Kind = Kind::Float(0.0, 1_000_000.0);
+/// A price.
+const DOLLARS: Kind = Kind::Float(0.0, PRICE_USD_MAX);
 /// The names in [`aish_provider::preset::PRESETS`]; a test holds them against it.
 const PRESET_NAMES: &[&str] = &[
     "openai",
@@ -24,7 +25,9 @@ const PRESET_NAMES: &[&str] = &[
     "lmstudio",
     "vllm",
 ];
-const NO_KEYS: Project = Project::Refused("it would let the project choose where your keys and conversations go");
+/// Why a project does not choose where conversations go.
+pub const WHY_NOT_ELSEWHERE: &str = "it would let the project choose where your keys and conversations go";
+const NO_KEYS: Project = Project::Refused(WHY_NOT_ELSEWHERE);
 const NO_MODE: Project = Project::Refused("what runs unasked is yours to decide");
 
 /// Every setting there is, in the order of the reference.
@@ -36,7 +39,8 @@ pub const SETTINGS: &[Setting] = &[
         "The model a session starts with, by its name in `[models]`. Without it, the first model written. `--model` and \
          `:model` choose another.",
     )
-    .env("AISH_MODEL"),
+    .env("AISH_MODEL")
+    .project(Project::WithinReach),
     Setting::new(
         "discover",
         Kind::Bool,
@@ -69,14 +73,16 @@ pub const SETTINGS: &[Setting] = &[
         r#""mistral""#,
         "A provider that aish knows: gives `provider`, `base_url`, `key_env` and what the provider insists on, each of which you \
          may still set. Without configuration, `--model PRESET/MODEL` does the same.",
-    ),
+    )
+    .project(Project::WithinReach),
     Setting::new(
         "models.<name>.provider",
         Kind::Choice(&["openai-chat", "openai-responses", "anthropic", "gemini"]),
         r#""openai-chat""#,
         "The wire format. `openai-chat` is what llama.cpp, Ollama, vLLM, LM Studio and most providers speak. Without it, the \
          `preset`'s, else `openai-chat`.",
-    ),
+    )
+    .project(Project::WithinReach),
     Setting::new(
         "models.<name>.base_url",
         Kind::Url,
@@ -139,7 +145,8 @@ pub const SETTINGS: &[Setting] = &[
         "Models to try, in this order, when this one cannot be reached, keeps failing, or has no room for the conversation: names \
          of `[models]`, or `PRESET/MODEL`.",
     )
-    .default("[]"),
+    .default("[]")
+    .project(Project::WithinReach),
     Setting::new(
         "models.<name>.reasoning",
         Kind::Choice(&["off", "low", "medium", "high"]),
@@ -252,7 +259,8 @@ pub const SETTINGS: &[Setting] = &[
         r#""small""#,
         "The model for short questions: a name of `[models]`, or `PRESET/MODEL`. A model chosen by `--model` or `:model` answers everything.",
     )
-    .env("AISH_ROUTING_QUICK"),
+    .env("AISH_ROUTING_QUICK")
+    .project(Project::WithinReach),
     Setting::new(
         "routing.quick_chars_max",
         Kind::Integer(1, 100_000),
@@ -267,14 +275,16 @@ pub const SETTINGS: &[Setting] = &[
         r#""large""#,
         "The model that goes on with a turn once it has called tools.",
     )
-    .env("AISH_ROUTING_WORK"),
+    .env("AISH_ROUTING_WORK")
+    .project(Project::WithinReach),
     Setting::new(
         "routing.summary",
         Kind::Text,
         r#""small""#,
         "The model that sums up.",
     )
-    .env("AISH_ROUTING_SUMMARY"),
+    .env("AISH_ROUTING_SUMMARY")
+    .project(Project::WithinReach),
     Setting::new(
         "approval.mode",
         Kind::Choice(&["ask", "auto", "full"]),

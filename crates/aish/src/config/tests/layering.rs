@@ -336,7 +336,7 @@ fn a_project_can_add_and_tighten() {
         approval.read_only_inside_tree = false
         shell.confirm_cmd = true
         [models.own]
-        provider = 'gemini'
+        preset = 'ollama'
         model = 'm'
         temperature = 1
         [mcp.servers.own]
@@ -350,7 +350,6 @@ fn a_project_can_add_and_tighten() {
     );
     assert!(config.shell.confirm_cmd);
     assert_eq!(config.model("own").unwrap().profile.temperature, Some(1.0));
-    assert_eq!(config.model("own").unwrap().key_env.as_deref(), Some("GEMINI_API_KEY"));
     assert_eq!(config.mcp.servers.len(), 1);
 }
 

@@ -144,7 +144,7 @@ fn names_must_exist() {
         |         ^^^^
     "#);
     insta::assert_snapshot!(errors("[models.'my desk']\nmodel = 'm'"), @r#"
-    config.toml:1:9: wrong name "my desk": the name of a model has no spaces
+    config.toml:1:9: wrong name "my desk": the name of a model has no spaces and nothing that cannot be seen
       1 | [models.'my desk']
         |         ^^^^^^^^^
     "#);

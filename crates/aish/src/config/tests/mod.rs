@@ -4,6 +4,7 @@
 
 mod layering;
 mod mistakes;
+mod reach;
 
 use super::resolved::{ApprovalConfig, McpConfig, McpTransport, Secret, ShellConfig, ToolsConfig};
 use super::*;
