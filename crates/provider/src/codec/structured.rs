@@ -5,9 +5,9 @@
 //! | endpoint | the field | words |
 //! |---|---|---|
 //! | takes no schema, or not this one ([`schema::project_reply`]) | no | yes |
-//! | on this machine or its network, tools offered | no | yes: its grammar would forbid every call, or is refused beside tools |
-//! | the same without tools, `openai-chat` | yes | no |
-//! | the same in another format | yes | yes: llama.cpp reads the field in `openai-chat` only |
+//! | nearby ([`host::is_nearby`]) in an OpenAI format, tools offered | no | yes: a grammar forbids every call, or is refused |
+//! | nearby in `openai-chat`, no tools | yes | no |
+//! | nearby in another format | yes | yes: llama.cpp reads the field in `openai-chat` only |
 //! | all others | yes | no |
 
 use super::schema::{self, ReplyDialect, SchemaDialect};
@@ -37,7 +37,9 @@ impl<'s> ReplySchema<'s> {
         };
         let has_tools = profile.tools.is_yes() && !request.tools.is_empty();
         let is_nearby = host::is_nearby(&profile.base_url);
-        let takes_field = profile.structured_output.is_yes() && !(is_nearby && has_tools);
+        // Nobody nearby makes a grammar of Anthropic's field.
+        let is_grammar = is_nearby && profile.format != Format::Anthropic;
+        let takes_field = profile.structured_output.is_yes() && !(is_grammar && has_tools);
         let field = if takes_field {
             schema::project_reply(schema, dialect(profile))
         } else {

@@ -245,10 +245,11 @@ fn structured_output() {
 #[test]
 fn structured_output_in_words() {
     let conversation = [user("a")];
+    let tools = [tool()];
     let sent = |schema: &Value, profile: &ModelProfile| {
         let asked = Request {
             schema: Some(schema),
-            ..request(&conversation, &[])
+            ..request(&conversation, &tools)
         };
         let wire = body(asked, profile);
         let is_told = wire["system"][0]["text"]
