@@ -356,6 +356,11 @@ impl Battery<'_> {
             Ok(_) if !self.profile().images.is_yes() => {
                 self.find(step, Outcome::No, "the server refuses them");
             }
+            // Other remarks came with earlier questions: the server could not read the image, and was told of it in words.
+            Ok(answer) if !answer.reply.remarks.is_empty() => {
+                self.change(|profile| profile.images = Support::No);
+                self.find(step, Outcome::No, "the server refuses one");
+            }
             Ok(_) => {
                 self.find(step, Outcome::Yes, "one was taken");
             }

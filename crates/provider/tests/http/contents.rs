@@ -6,7 +6,7 @@ use super::{STOP, events, provider, read, request, text, timeouts};
 use aish_core::message::{Message, Part};
 use aish_provider::client::{Network, client};
 use aish_provider::profile::Format;
-use aish_provider::{HttpProvider, ModelProfile, Provider};
+use aish_provider::{HttpProvider, ModelProfile, Provider, Request};
 
 fn image(data: &str) -> Part {
     Part::Image {
@@ -111,4 +111,35 @@ async fn refused_signatures() {
     let signatures = ["SIGNATURE1", "SIGNATURE2", "SIGNATURE3", "SIGNATURE4"];
     assert_eq!(seen(&server, &signatures), expect);
     assert!(server.requests()[1].contains("<thinking>\\nI weigh it."));
+}
+
+/// SPEC 3.7, 7.4: a reply that was asked to be too long is asked for as long as the server allows, in every format.
+#[tokio::test]
+async fn replies_too_long() {
+    for format in Format::ALL {
+        let words = "max_tokens: 90000 > 70001, which is the maximum allowed number of output tokens for m";
+        let bad = |words| vec![refusal("400 Bad Request", words)];
+        let server = Server::start(vec![bad(words), bad("no")]).await;
+        let client = client(&timeouts(), &Network::default()).unwrap();
+        let profile = ModelProfile::new(format, server.base_url(), "m");
+        let provider = HttpProvider::new(client, profile, None, timeouts());
+        let messages = [user(vec![Part::text("hi")])];
+        let asked = Request {
+            max_output_tokens: Some(90_000),
+            ..request(&messages)
+        };
+        let error = provider.send(asked).await.err().unwrap();
+        assert!(
+            error
+                .message
+                .ends_with(": no (refused before and changed: so long a reply)"),
+            "{}",
+            error.message
+        );
+        assert_eq!(
+            seen(&server, &[":90000", ":70001"]),
+            [[true, false], [false, true]],
+            "{format:?}"
+        );
+    }
 }

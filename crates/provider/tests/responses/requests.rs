@@ -180,6 +180,14 @@ fn what_openai_insists_on() {
     assert_eq!(body.get("reasoning"), None);
     // https://github.com/pydantic/pydantic-ai/issues/2865
     assert_eq!(encode(&openai("gpt-4o"), request).get("include"), None);
+    // What an account or a model refuses of it is left out alone.
+    let mut unverified = openai("gpt-5");
+    (unverified.reasoning, unverified.reasoning_summary) = (Some(Reasoning::High), Support::No);
+    let body = encode(&unverified, request);
+    assert_eq!(body["reasoning"], json!({"effort": "high"}));
+    assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
+    unverified.encrypted_reasoning = Support::No;
+    assert_eq!(encode(&unverified, request).get("include"), None);
     let off = ModelProfile {
         reasoning: Some(Reasoning::Off),
         ..openai("gpt-5.1")

@@ -146,11 +146,7 @@ impl Change {
         let told = |refused, now, key| Told { refused, now, key };
         match self {
             Self::OwnReplies => told("thinking it made itself", "told as another model's words", Key::None),
-            Self::RefusedImages => told(
-                "an image",
-                "told in words from now on; other images are still sent",
-                Key::None,
-            ),
+            Self::RefusedImages => told("an image", "told in words; other images are still sent", Key::None),
             Self::OutputTokens => told("so long a reply", "asked for a shorter one", Key::OutputTokens),
             Self::ReplyRoom => told(
                 "so long a reply beside this conversation",

@@ -127,7 +127,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         change: Change::ProviderTools,
-        fields: &["web_search", "google_search"],
+        fields: &["web_search", "web search", "google_search", "google search"],
         phrases: &[],
     },
     Rule {

@@ -169,6 +169,9 @@ fn tools() {
         expect.tools = Support::No;
         assert_eq!(changed(404, words, &forced), Some(expect), "{words}");
     }
+    check("web search is not enabled for this organization", |profile| {
+        profile.provider_tools.clear();
+    });
     // https://github.com/ggml-org/llama.cpp/issues/26596
     check("Failed to initialize samplers: failed to parse grammar", |profile| {
         profile.schemas = SchemaDialect::Grammar;

@@ -44,7 +44,7 @@ fn images() {
     let remark = adapted(400, "Invalid image data", &way(Format::Gemini), &everything()).map(|adapted| adapted.remark);
     assert_eq!(
         remark.as_deref(),
-        Some("the server refuses an image: told in words from now on; other images are still sent")
+        Some("the server refuses an image: told in words; other images are still sent")
     );
 }
 
