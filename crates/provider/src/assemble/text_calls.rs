@@ -28,6 +28,7 @@ const CLOSES: &[&str] = &[
     "</function>",
     "</function_calls>",
     "</minimax:tool_call>",
+    "<|tool_call_end|>",
     "<|tool_calls_section_end|>",
     "<｜tool▁calls▁end｜>",
 ];

@@ -14,6 +14,9 @@
 //! | <code><&#124;tool_calls_section_begin&#124;>…</code> | Kimi K2 |
 //! | <code><&#124;channel&#124;>commentary to=functions.name<&#124;message&#124;>{…}<&#124;call&#124;></code> | gpt-oss |
 //! | `<minimax:tool_call><invoke name="…">…`, `<function_calls><invoke …>` | MiniMax |
+//! | <code><&#124;tool_call_start&#124;>[name(x="…")]<&#124;tool_call_end&#124;></code> | LFM2 |
+//! | `[name(x="…"), …]`, as the whole reply | Llama 4, Llama 3.2 |
+//! | a block fenced as `tool_code`, `name(x="…")` in each line, as the last of the reply | Gemma |
 //! | `[call: name]` and an object | our own words for earlier calls (SPEC 7.5) |
 //! | `{"name","arguments"}`, a list of them, or one fenced block of them, as the whole reply | Llama, xLAM, small models |
 
@@ -27,6 +30,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
+mod python;
 mod tags;
 mod tokens;
 
@@ -67,17 +71,23 @@ const FORMS: &[Form] = &[
         calls.invokes("｜DSML｜", "</｜DSML｜function_calls>")
     }),
     form(Place::Anywhere, "<|tool_calls_section_begin|>", |calls| calls.kimi()),
+    form(Place::Anywhere, "<|tool_call_start|>", |calls| {
+        calls.python_until("<|tool_call_end|>")
+    }),
     form(Place::Anywhere, "<|start|>assistant", |calls| calls.harmony()),
     form(Place::Anywhere, "<|channel|>commentary", |calls| calls.harmony()),
+    form(Place::Line, "```tool_code", |calls| calls.tool_code()),
     form(Place::Reply, "```", |calls| calls.fenced()),
     form(Place::Reply, "{", |calls| calls.bare()),
     form(Place::Reply, "[", |calls| calls.bare()),
+    form(Place::Reply, "[", |calls| calls.python_list()),
 ];
 
 /// Tokens that may stand behind the last call, when a server lets them through.
 const ENDS: &[&str] = &[
     "<|eom_id|>",
     "<|eot_id|>",
+    "<|eot|>",
     "<|im_end|>",
     "<|end|>",
     "</s>",

@@ -195,6 +195,76 @@ fn whole_replies() {
     check(r#"{"tool_name":"bash","parameters":{}}"#, "", &["bash({})"]);
 }
 
+/// SPEC 7.4: calls as Python writes them, of declared tools and with literals only.
+#[test]
+fn python() {
+    check(
+        r#"[glob(pattern="*.rs"), bash()]"#,
+        "",
+        &[r#"glob({"pattern":"*.rs"})"#, "bash({})"],
+    );
+    let literals = r#"[bash(a='it\'s', b=-1.5, c=[True, None,], d={"k": {'l': False}}, e = "\n",)]"#;
+    let expect = r#"bash({"a":"it's","b":-1.5,"c":[true,null],"d":{"k":{"l":false}},"e":"\n"})"#;
+    check(literals, "", &[expect]);
+    let lfm = "<|tool_call_start|>[srv__read(path=\"a]b\")]<|tool_call_end|>";
+    check(
+        &format!("I look.{lfm}<|im_end|>"),
+        "I look.",
+        &[r#"srv.read({"path":"a]b"})"#],
+    );
+    check(
+        &format!("<|tool_call_start|>[{GLOB}]<|tool_call_end|>"),
+        "",
+        &[GLOB_CALL],
+    );
+    check(
+        "```tool_code\nglob(pattern=\"*\")\n```",
+        "",
+        &[r#"glob({"pattern":"*"})"#],
+    );
+    check(
+        "I look.\n```tool_code\ndefault_api.bash()\n[glob(n=1)]\n```\n",
+        "I look.",
+        &["bash({})", r#"glob({"n":1})"#],
+    );
+}
+
+/// SPEC 7.4: what Python would have to compute, and what only looks like a call, stays text.
+#[test]
+fn python_that_stays_text() {
+    let deep = format!("[bash(a={}1{})]", "[".repeat(100), "]".repeat(100));
+    for text in [
+        "[rm(path=\"/\")]",
+        "[bash(command)]",
+        "[bash(a=b)]",
+        "[bash(a=1+1)]",
+        "[bash(a=f(1))]",
+        "[bash(a=f\"x\")]",
+        "[bash(\"ls\")]",
+        "[bash(a=1, a=2)]",
+        r#"[bash(a="\x41")]"#,
+        r#"[bash(a="""x""")]"#,
+        "[bash(a=\"x\ny\")]",
+        "[bash(a=1), rm()]",
+        "[bash(a=1)",
+        "[bash(a=1)] is how.",
+        "So: [bash(a=1)]",
+        "[bash](https://example.com)",
+        "[1, 2, 3]",
+        "bash(a=1)",
+        "```tool_code\nrm()\n```",
+        "```tool_code\nbash()\n```\nThat is how.",
+        "```tool_code\nimport os\nbash()\n```",
+        "```python\nbash()\n```",
+        "```tool_code\nbash()",
+        "> ```tool_code\n> bash()\n> ```",
+        &deep,
+    ] {
+        assert_eq!(found(text), (text.to_owned(), Vec::new()), "{text}");
+    }
+    assert_eq!(shown(&["[x] is", " done"]), "[x] is done");
+}
+
 /// SPEC 7.4: examples, quotations, unknown names and broken ones stay text, all of it.
 #[test]
 fn text_stays_text() {
@@ -265,7 +335,7 @@ proptest::proptest! {
     /// SPEC 7.4, 12: however a text is cut, the same is shown in the end, nothing twice and nothing lost; no text panics.
     #[test]
     fn any_text(pieces in proptest::collection::vec("(<tool_call>|\\{\"name\":\"bash\",\"arguments\":\\{\\}\\}|</tool_call>|\
-        <\\|python_tag\\|>|\\[TOOL_CALLS\\]|bash|<function=|>|```|\n| |[a-z<{é｜▁]){0,6}", 0..8)) {
+        <\\|python_tag\\|>|\\[TOOL_CALLS\\]|bash|\\(|a=1|\"|\\)|\\]|,|```tool_code|<function=|>|```|\n| |[a-z<{é｜▁]){0,6}", 0..8)) {
         let text = pieces.concat();
         let _found = found(&text);
         let mut whole = String::new();
