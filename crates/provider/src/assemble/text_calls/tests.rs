@@ -335,7 +335,7 @@ proptest::proptest! {
     /// SPEC 7.4, 12: however a text is cut, the same is shown in the end, nothing twice and nothing lost; no text panics.
     #[test]
     fn any_text(pieces in proptest::collection::vec("(<tool_call>|\\{\"name\":\"bash\",\"arguments\":\\{\\}\\}|</tool_call>|\
-        <\\|python_tag\\|>|\\[TOOL_CALLS\\]|bash|\\(|a=1|\"|\\)|\\]|,|```tool_code|<function=|>|```|\n| |[a-z<{é｜▁]){0,6}", 0..8)) {
+        <\\|python_tag\\|>|\\[TOOL_CALLS\\]|bash|\\(|\\[|a=1|\"|\\)|\\]|,|```tool_code|<function=|>|```|\n| |[a-z<{é｜▁]){0,6}", 0..8)) {
         let text = pieces.concat();
         let _found = found(&text);
         let mut whole = String::new();
