@@ -342,7 +342,7 @@ fn instructions_from_elsewhere() {
     assert!(!system_prompt(&server).contains("PRIVATE-KEY"));
 }
 
-/// SPEC 10.1: even a trusted project may not say where keys go or that nothing is asked.
+/// SPEC 10.1, 12: even a trusted project may not say where keys and conversations go or that nothing is asked.
 #[test]
 fn what_a_project_may_not_say() {
     let server = server();
@@ -350,6 +350,9 @@ fn what_a_project_may_not_say() {
         "[approval]\nmode = \"full\"\n",
         "[models.fake]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\n",
         "[models.x]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nkey_env = \"FAKE_KEY\"\n",
+        "[models.x]\npreset = \"openrouter\"\nmodel = \"evil/x\"\n[routing]\nquick = \"x\"\n",
+        "default_model = \"openrouter/evil/x\"\n",
+        "[routing]\nquick = \"openrouter/evil/x\"\n",
     ] {
         let sandbox = Sandbox::with_model(&server).file(".aish/config.toml", config);
         sandbox.run(&["trust"]).success();
@@ -403,7 +406,9 @@ fn what_has_no_effect_yet() {
     let sandbox = Sandbox::with_model(&server).config("[mcp.servers.srv]\nurl = \"http://127.0.0.1:1/mcp\"");
     let output = sandbox.run(&["-p", "hi"]).success();
     assert!(
-        output.stderr.contains("[aish] MCP servers are configured, but not supported yet"),
+        output
+            .stderr
+            .contains("[aish] MCP servers are configured, but not supported yet"),
         "{output:?}"
     );
 }

@@ -251,3 +251,34 @@ fn changed(known: &ModelProfile, found: &ModelProfile) -> Vec<ModelSetting> {
     }
     settings
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::{Layer, Overrides, Source, resolve};
+    use crate::paths::Environment;
+
+    /// SPEC 10.1: a model of a trusted project stays the project's: settings of it in the user's file would be refused.
+    #[test]
+    fn a_model_of_the_project() {
+        let source = |layer: Layer, text: &str| Source {
+            name: "config.toml".to_owned(),
+            text: text.to_owned(),
+            layer,
+        };
+        let model = "preset = 'ollama'\nmodel = 'm'\n";
+        let user = source(Layer::User, &format!("[models.own]\n{model}"));
+        let project = source(Layer::Project, &format!("[models.theirs]\n{model}"));
+        let (environment, overrides) = (Environment::default(), Overrides::default());
+        let resolved = resolve(Some(user), Some(project), &environment, &overrides).unwrap();
+        for (model, is_obstructed) in resolved.config.models.iter().zip([false, true]) {
+            let choice = Choice::configured(model);
+            let mut found = choice.profile.clone();
+            found.images = Support::No;
+            let plan = Plan::new(&resolved.config, &resolved.layers, &choice, None, &found);
+            assert_eq!(plan.block(), format!("[models.{}]\nimages = false\n", model.name));
+            assert_eq!(plan.obstacle.is_some(), is_obstructed, "{}", model.name);
+        }
+    }
+}
