@@ -39,7 +39,7 @@ pub fn beyond(layers: &Layers, models: &[ModelConfig]) -> Vec<(Origin, String)> 
     {
         // Its own models were judged above, wherever they are spoken of.
         let is_beyond = |name: &&str| !projects(name) && !reach.has_name(name);
-        if names_in(assigned).iter().any(|name| is_beyond(name)) {
+        if names_in(assigned).iter().any(is_beyond) {
             found.push((assigned.origin.clone(), refusal(&toml_path(&assigned.path))));
         }
     }
