@@ -4,6 +4,8 @@ use crate::cli::Common;
 use crate::config::{self, Config, ConfigError, Overrides, Resolved};
 use crate::failure::Failure;
 use crate::models::Registry;
+use crate::models::setup::NAMED_ADDRESS;
+use crate::oneshot;
 use crate::paths::{Environment, Paths};
 use crate::prices::Prices;
 use crate::project::Project;
@@ -70,6 +72,15 @@ impl App {
         } = project_dir(&cwd, environment.path("HOME"))
             .map(|dir| Project::read(&trust, &dir))
             .unwrap_or_default();
+        if let Some(address) = environment
+            .text(NAMED_ADDRESS)
+            .filter(|address| !address.trim().is_empty())
+            && !aish_provider::discover::is_address(address)
+        {
+            // It is not repeated: there may be a password in it.
+            let message = format!("{NAMED_ADDRESS} is no address that begins with http:// or https://");
+            return Err(Failure::usage(message).hint(format!("e.g. {NAMED_ADDRESS}=http://127.0.0.1:8080/v1")));
+        }
         let judged = judged(&environment);
         // `--model` may also name a model that is found, not configured: that is not the configuration's to judge.
         let overrides = Overrides {
@@ -121,8 +132,8 @@ impl App {
     }
 
     /// What replies cost, as far as anybody here knows.
-    pub fn prices(&self) -> Prices {
-        Prices::new(self.config(), &self.environment)
+    pub fn prices(&self, registry: Arc<Registry>) -> Prices {
+        Prices::new(self.config(), &self.environment, registry)
     }
 
     /// The ledger; opened when it is first used.
@@ -130,40 +141,47 @@ impl App {
         Arc::new(SqliteStore::new(&self.paths.ledger))
     }
 
-    /// The engine, and the models it may ask. Without any model everything but asking one works.
+    /// The engine with the model it begins with, and the models it may ask. Without any model everything but asking one
+    /// works. May ask providers which models they have.
     ///
     /// # Errors
     /// The model that was asked for is not there.
     pub async fn engine(&self) -> Result<(Arc<Engine>, Arc<Registry>), Failure> {
+        let (engine, registry) = self.engine_without_model();
+        let chosen = registry.choose(self.wanted_model()).await;
+        if let Some(chosen) = chosen.map_err(|_| registry.absence().failure(&engine.redactor))? {
+            for remark in chosen.remarks() {
+                oneshot::eprint_line(&engine.redactor.redact(&remark));
+            }
+            begin_with(&engine, chosen.name, self.config().tools.max_result_chars);
+        }
+        Ok((engine, registry))
+    }
+
+    /// The engine before anybody knows which model it begins with ([`begin_with`]). Asks nobody.
+    pub fn engine_without_model(&self) -> (Arc<Engine>, Arc<Registry>) {
         let registry = Arc::new(Registry::new(self.config(), &self.environment));
-        let model = registry
-            .choose(self.common.model.as_deref())
-            .await
-            .map_err(|error| Failure::usage(error).hint("`aish models list` lists what there is"))?;
-        let model = model.unwrap_or_default();
-        // A model that cannot be asked yet (its key is missing) says so when it is.
-        let window = registry.model(&model).ok().and_then(|model| model.context_window);
         let engine = Engine {
             store: self.store(),
             models: Arc::clone(&registry) as Arc<dyn Models>,
             tools: Arc::new(ToolSet::builtin()),
             owner: Owner::this_process(),
             redactor: self.redactor(),
-            settings: RwLock::new(self.settings(model, window)),
+            settings: RwLock::new(self.settings()),
         };
-        Ok((Arc::new(engine), registry))
+        (Arc::new(engine), registry)
     }
 
-    fn settings(&self, model: String, window: Option<u64>) -> Settings {
+    fn settings(&self) -> Settings {
         let config = self.config();
         let limits = Limits {
             max_tool_turns: config.max_tool_turns,
             max_tool_depth: config.mcp.max_tool_depth,
             max_model_attempts: config.retries.saturating_add(1),
-            max_result_chars: config.tools.max_result_chars.unwrap_or_else(|| result_chars(window)),
+            max_result_chars: config.tools.max_result_chars.unwrap_or(RESULT_CHARS_DEFAULT),
         };
         Settings {
-            model,
+            model: String::new(),
             mode: config.approval.mode,
             policy: self.policy(),
             limits,
@@ -273,6 +291,19 @@ impl App {
         let models = self.config().models.iter();
         in_environment.chain(models.map(|model| ("base_url", model.profile.base_url.as_str())))
     }
+}
+
+/// Lets a session begin with that model, unless somebody chose one meanwhile. `max_result_chars` is what the configuration
+/// says; where it says nothing, the model's context does.
+pub fn begin_with(engine: &Engine, model: String, max_result_chars: Option<usize>) {
+    // A model that cannot be asked yet (its key is missing) says so when it is.
+    let window = engine.models.model(&model).ok().and_then(|model| model.context_window);
+    engine.update(|settings| {
+        if settings.model.is_empty() {
+            settings.model = model;
+            settings.limits.max_result_chars = max_result_chars.unwrap_or_else(|| result_chars(window));
+        }
+    });
 }
 
 fn judged(environment: &Environment) -> Environment {

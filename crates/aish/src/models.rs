@@ -1,9 +1,9 @@
 //! The models of this process: those of the configuration and those that were found (SPEC 7.1, 7.7), made ready to be asked
-//! when they first are. [`list`] shows them, [`probe`] finds out what one can do.
+//! when they first are. [`choose`] says which one to begin with, [`absence`] why there is none, [`setup`] where one is set up;
+//! [`list`] shows them, [`probe`] finds out what one can do.
 //!
-//! Which one a session starts with: `--model`, else `AISH_BASE_URL`, else the configuration, else a key in the environment,
-//! else a server on this machine. Only the last two look around, and only when nothing was said. A name is one of the
-//! configuration, one that was found, or `PRESET/MODEL` for a provider of [`aish_provider::preset`]'s table.
+//! A name is one of the configuration, one that was found, or `PRESET/MODEL` for a provider of [`aish_provider::preset`]'s
+//! table.
 
 use crate::config::{Config, ModelConfig};
 use crate::paths::Environment;
@@ -13,27 +13,24 @@ use aish_provider::discover::{self, Candidate, Endpoint, Listed};
 use aish_provider::preset::{self, Place};
 use aish_provider::price::Price;
 use aish_provider::{HttpProvider, ModelProfile, ProviderError};
-use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+pub mod absence;
+mod charged;
+pub mod choose;
 pub mod list;
 pub mod probe;
+pub mod setup;
 
-/// How long a provider on the network may take to name its models.
-const REMOTE_PROBE_TIMEOUT_MS: u64 = 5_000;
-/// How long the server of `AISH_BASE_URL` may take to: it was named, so it is worth more waiting than one that was guessed.
+use absence::{Silence, missing_key};
+use choose::ANY_MODEL;
+use setup::Setup;
+
+/// How long the server of `AISH_BASE_URL` may take to name its models: it was named, so it is worth more waiting than one that
+/// was guessed.
 const NAMED_PROBE_TIMEOUT_MS: u64 = 2_000;
-/// What is asked for where a server does not name its models; a server with one model takes any name.
-const ANY_MODEL: &str = "default";
-
-/// What to do without a model (SPEC 7.7): three lines.
-pub const NO_MODEL: [&str; 3] = [
-    "start one on this machine (llama.cpp, Ollama, LM Studio or vLLM on its usual port is found by itself)",
-    "or set a key, e.g. export ANTHROPIC_API_KEY=… (also OPENAI_API_KEY, GEMINI_API_KEY, …), or AISH_BASE_URL=http://host:port/v1",
-    "or write [models.NAME] into the configuration: `aish config path` says where, `aish config reference` what",
-];
 
 /// Whether a model's key is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +65,8 @@ pub struct Choice {
     pub key_env: Option<String>,
     /// What it costs, where somebody told.
     pub price: Option<Price>,
+    /// Where it is set up.
+    pub setup: Setup,
 }
 
 /// A model that was found, not configured.
@@ -87,8 +86,10 @@ pub struct Registry {
     client: OnceLock<Result<reqwest::Client, String>>,
     found: Mutex<Vec<Found>>,
     ready: Mutex<BTreeMap<String, Model>>,
-    /// Providers that were asked for their models and did not tell, one line each.
-    silent: Mutex<Vec<String>>,
+    /// Who was asked for its models and did not tell.
+    silences: Mutex<Vec<Silence>>,
+    /// Why the model that was wanted last is not to be had.
+    unchosen: Mutex<Option<String>>,
 }
 
 impl Registry {
@@ -102,92 +103,9 @@ impl Registry {
             client: OnceLock::new(),
             found: Mutex::new(Vec::new()),
             ready: Mutex::new(BTreeMap::new()),
-            silent: Mutex::new(Vec::new()),
+            silences: Mutex::new(Vec::new()),
+            unchosen: Mutex::new(None),
         }
-    }
-
-    /// The name of the model to start with; `None` when there is none at all.
-    ///
-    /// # Errors
-    /// The wanted model is neither configured nor found: one line, with what there is.
-    pub async fn choose(&self, wanted: Option<&str>) -> Result<Option<String>, String> {
-        if let Some(name) = wanted {
-            return self.choose_named(name).await.map(Some);
-        }
-        if let Some(candidate) = self.named_by_environment() {
-            return Ok(self.begin_at(&candidate).await.ok().map(|found| found.name));
-        }
-        if let Some(name) = &self.start {
-            // The rest of the shell works without it; a question to it will say why it cannot be asked.
-            return Ok(Some(self.choose_named(name).await.unwrap_or_else(|_| name.clone())));
-        }
-        for candidate in self.candidates() {
-            if let Ok(found) = self.begin_at(&candidate).await {
-                return Ok(Some(found.name));
-            }
-        }
-        Ok(self.look_around().await.first().map(|found| found.name.clone()))
-    }
-
-    async fn choose_named(&self, name: &str) -> Result<String, String> {
-        if self.configured.iter().any(|model| model.name == name) {
-            return Ok(name.to_owned());
-        }
-        let named = self.named_by_environment();
-        // The names of a server's models may look like those of providers: where a server was named, it is asked first.
-        if named.is_none() {
-            if let Some((preset, model)) = preset::split(name) {
-                if preset.place == Place::ThisMachine {
-                    // What its server tells of the model is worth a look; without a word from it, the name is enough.
-                    let candidate = Candidate::of_preset(preset, |_| false);
-                    let listed = self.ask(&candidate).await.unwrap_or_default();
-                    if let Some(listed) = listed.iter().find(|listed| listed.id == model) {
-                        self.add(&candidate, listed);
-                    }
-                }
-                return Ok(name.to_owned());
-            }
-            if let Some(preset) = preset::find(name) {
-                let candidate = discover::at_its_address(preset, |name| self.variable(name));
-                return self.begin_at(&candidate).await.map(|found| found.name);
-            }
-        }
-        let choices = self.choices().await;
-        let fits =
-            |choice: &&Choice| choice.name == name || choice.name.split_once('/').is_some_and(|(_, m)| m == name);
-        if let Some(choice) = choices.iter().find(fits) {
-            return Ok(choice.name.clone());
-        }
-        // A server that was named takes the name of any model it has, listed or not.
-        if let Some(candidate) = named {
-            return Ok(self.add(&candidate, &Listed::unlisted(name)).name);
-        }
-        Err(no_such_model(name, &choices))
-    }
-
-    /// Everything that can be chosen: configured first, then found. Looks around, everywhere at once.
-    pub async fn choices(&self) -> Vec<Choice> {
-        let mut choices: Vec<Choice> = self.configured.iter().map(Choice::configured).collect();
-        let named = self.named_by_environment();
-        let asked: Vec<Candidate> = named.into_iter().chain(self.candidates()).collect();
-        let asked = join_all(asked.iter().map(|candidate| self.look_at(candidate)));
-        let (asked, here) = futures_util::future::join(asked, self.look_around()).await;
-        for found in asked.into_iter().flatten().chain(here) {
-            if !choices.iter().any(|choice| choice.name == found.name) {
-                choices.push(Choice::found(&found));
-            }
-        }
-        choices
-    }
-
-    /// Which providers did not tell their models when they were looked at, and why, one line each.
-    pub fn silent(&self) -> Vec<String> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// What servers on this machine have.
-    pub async fn choices_here(&self) -> Vec<Choice> {
-        self.look_around().await.iter().map(Choice::found).collect()
     }
 
     /// The choice of that name among those known so far, without looking around.
@@ -245,8 +163,8 @@ impl Registry {
 
     /// `AISH_BASE_URL`.
     fn named_by_environment(&self) -> Option<Candidate> {
-        self.environment.text("AISH_BASE_URL")?;
-        self.named_and_keyed().into_iter().next()
+        let is_named = |candidate: &Candidate| candidate.name == discover::NAMED;
+        self.named_and_keyed().into_iter().find(is_named)
     }
 
     /// Providers whose keys are in the environment.
@@ -254,8 +172,8 @@ impl Registry {
         if !self.discover {
             return Vec::new();
         }
-        let skip = usize::from(self.environment.text("AISH_BASE_URL").is_some());
-        self.named_and_keyed().into_iter().skip(skip).collect()
+        let is_keyed = |candidate: &Candidate| candidate.name != discover::NAMED;
+        self.named_and_keyed().into_iter().filter(is_keyed).collect()
     }
 
     fn named_and_keyed(&self) -> Vec<Candidate> {
@@ -271,83 +189,48 @@ impl Registry {
         discover::list(&client, endpoint, deadline).await
     }
 
-    /// Which models a provider has.
-    async fn ask(&self, candidate: &Candidate) -> Result<Vec<Listed>, String> {
+    /// Asks a provider which models it has; one on the network has that long.
+    ///
+    /// # Errors
+    /// It does not tell, which is remembered.
+    async fn ask(&self, candidate: &Candidate, remote_timeout_ms: u64) -> Result<Vec<Listed>, Silence> {
         let is_here = candidate
             .preset
             .is_some_and(|preset| preset.place == Place::ThisMachine);
         let timeout_ms = match candidate.name {
             discover::NAMED => NAMED_PROBE_TIMEOUT_MS,
             _ if is_here => discover::PROBE_TIMEOUT_MS,
-            _ => REMOTE_PROBE_TIMEOUT_MS,
+            _ => remote_timeout_ms,
         };
         let endpoint = Endpoint {
             format: candidate.format,
             base_url: &candidate.base_url,
             key: self.key(candidate.key_env),
         };
-        let listed = self.list(endpoint, Duration::from_millis(timeout_ms)).await;
-        listed.map_err(|error| error.message)
+        let answer = self.list(endpoint, Duration::from_millis(timeout_ms)).await;
+        self.heard_from(candidate, answer)
     }
 
-    /// The models of one provider: those it names, and the one to begin with.
-    async fn look_at(&self, candidate: &Candidate) -> Vec<Found> {
-        let mut models = self.ask(candidate).await.unwrap_or_else(|why| {
-            let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-            silent.push(format!("{} does not tell its models: {why}", candidate.name));
-            Vec::new()
-        });
-        if let Some(name) = &candidate.default_model
-            && !models.iter().any(|model| model.id == *name)
-        {
-            models.insert(0, Listed::unlisted(name));
-        }
-        // It was named, and may answer later: a question to it will say why it cannot.
-        if models.is_empty() && candidate.name == discover::NAMED {
-            models.push(Listed::unlisted(ANY_MODEL));
-        }
-        models.iter().map(|model| self.add(candidate, model)).collect()
-    }
-
-    /// The model of a provider to begin with.
-    ///
-    /// # Errors
-    /// Its key is missing, or it does not say which models it has.
-    async fn begin_at(&self, candidate: &Candidate) -> Result<Found, String> {
-        if let Some(model) = &candidate.default_model {
-            return Ok(self.add(candidate, &Listed::unlisted(model)));
-        }
-        if let Some(variable) = candidate.key_env
-            && self.key(Some(variable)).is_none()
-        {
-            return Err(missing_key(candidate.name, variable));
-        }
-        let listed = match self.ask(candidate).await {
-            Ok(listed) if !listed.is_empty() => listed,
-            Ok(_) | Err(_) if candidate.name == discover::NAMED => vec![Listed::unlisted(ANY_MODEL)],
-            Ok(_) => return Err(format!("{} lists no model; name one: {0}/MODEL", candidate.name)),
-            Err(why) => return Err(why),
+    /// Remembers whether a provider told its models, and if not, why.
+    fn heard_from(&self, candidate: &Candidate, answer: discover::Answer) -> Result<Vec<Listed>, Silence> {
+        let setup = Setup::found(candidate);
+        let bad_address = setup
+            .address_name()
+            .filter(|_| !discover::is_address(&candidate.base_url));
+        let heard = match (bad_address, answer) {
+            (Some(address), _) => {
+                let why = format!("{address} is no address that begins with http:// or https://");
+                Err(Silence::because(&setup.name, why, "correct it"))
+            }
+            (None, Err(error)) => Err(Silence::failed(&setup, &error)),
+            (None, Ok(listed)) if listed.is_empty() => {
+                let advice = format!("name one: --model {}/MODEL", candidate.name);
+                Err(Silence::because(&setup.name, "it answers, and lists no model", advice))
+            }
+            (None, Ok(listed)) => Ok(listed),
         };
-        let ids: Vec<&str> = listed.iter().map(|model| model.id.as_str()).collect();
-        let begin = candidate.preset.and_then(|preset| preset.begin_with(&ids));
-        let model = listed.iter().find(|model| Some(model.id.as_str()) == begin);
-        match model.or(listed.first()) {
-            Some(model) => Ok(self.add(candidate, model)),
-            None => Err(format!("{} lists no model", candidate.name)),
-        }
-    }
-
-    /// Servers on this machine.
-    async fn look_around(&self) -> Vec<Found> {
-        if !self.discover {
-            return Vec::new();
-        }
-        let Ok(client) = self.client() else { return Vec::new() };
-        let servers = discover::local(&client).await;
-        servers
-            .iter()
-            .flat_map(|(candidate, models)| models.iter().flatten().map(move |model| self.add(candidate, model)))
-            .collect()
+        self.heard(&setup.name, heard.as_ref().err().cloned());
+        heard
     }
 
     fn add(&self, candidate: &Candidate, model: &Listed) -> Found {
@@ -376,7 +259,10 @@ impl Registry {
     }
 
     /// A model by its name, however it is known: configured, found, or `PRESET/MODEL`.
-    fn resolve(&self, name: &str) -> Result<Choice, String> {
+    ///
+    /// # Errors
+    /// There is none of that name: one line.
+    pub fn resolve(&self, name: &str) -> Result<Choice, String> {
         if let Some(choice) = self.known(name) {
             return Ok(choice);
         }
@@ -385,10 +271,7 @@ impl Registry {
                 let candidate = discover::at_its_address(preset, |name| self.variable(name));
                 Ok(Choice::found(&self.add(&candidate, &Listed::unlisted(model))))
             }
-            None if name.is_empty() => Err(format!(
-                "there is no model to ask; {}; {}; {}",
-                NO_MODEL[0], NO_MODEL[1], NO_MODEL[2]
-            )),
+            None if name.is_empty() => Err(self.absence().line()),
             None => Err(format!(
                 "there is no model {name:?}; `aish models list` lists what there is"
             )),
@@ -416,32 +299,6 @@ impl Registry {
     }
 }
 
-/// What is said where the variable that should hold a model's key does not (SPEC 10.4).
-fn missing_key(model: &str, variable: &str) -> String {
-    format!(
-        "model \"{model}\" needs a key: the environment variable {variable} is not set; set it with: export {variable}=…"
-    )
-}
-
-/// Names that are listed in an error.
-const NAMES_SHOWN_MAX: usize = 20;
-
-fn no_such_model(name: &str, choices: &[Choice]) -> String {
-    if choices.is_empty() {
-        return format!("there is no model {name:?}: none is configured and none was found");
-    }
-    let names: Vec<&str> = choices
-        .iter()
-        .take(NAMES_SHOWN_MAX)
-        .map(|choice| choice.name.as_str())
-        .collect();
-    let more = match choices.len().saturating_sub(NAMES_SHOWN_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("there is no model {name:?}; there are: {}{more}", names.join(", "))
-}
-
 impl Choice {
     fn configured(model: &ModelConfig) -> Self {
         Self {
@@ -450,6 +307,7 @@ impl Choice {
             profile: model.profile.clone(),
             key_env: model.key_env.clone(),
             price: model.price,
+            setup: Setup::configured(model),
         }
     }
 
@@ -460,6 +318,7 @@ impl Choice {
             profile: found.candidate.profile(&found.model),
             key_env: found.candidate.key_env.map(str::to_owned),
             price: found.model.price,
+            setup: Setup::found(&found.candidate),
         }
     }
 }

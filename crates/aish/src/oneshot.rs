@@ -14,7 +14,6 @@ use crate::cli::{Output, Resume, Start};
 use crate::directory;
 use crate::failure::{DONE, Failure};
 use crate::mentions::{self, Places};
-use crate::models::NO_MODEL;
 use crate::schema::Schema;
 use crate::signals::{end_asked, unless_ended};
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
@@ -50,14 +49,13 @@ pub async fn prompt(
     if text.trim().is_empty() && parts.is_empty() {
         return Err(Failure::usage("there is nothing to ask: the prompt is empty"));
     }
-    let (engine, _registry) = unless_ended(&cancel, app.engine()).await??;
+    let (engine, registry) = unless_ended(&cancel, app.engine()).await??;
     if engine.settings().model.is_empty() {
-        let failure = Failure::usage("there is no model to ask: none is configured and none was found");
-        return Err(NO_MODEL.iter().fold(failure, |failure, line| failure.hint(*line)));
+        return Err(registry.absence().failure(&engine.redactor));
     }
     engine.update(|settings| settings.schema = schema.as_ref().map(Schema::value));
     let mut driver = open(&engine, start).await?;
-    let front = Front::new(app, output, cancel).with_schema(schema);
+    let front = Front::new(app, registry, output, cancel).with_schema(schema);
     driver.watch(&front.notices);
     if driver.session().open_turn().is_some() && driver.pending().is_empty() {
         front.say("the last turn was cut off; finishing it first");
@@ -95,10 +93,10 @@ fn mentioned(app: &App, text: &str) -> Result<Vec<Part>, Failure> {
 /// An answer does not fit, or the turn could not be driven.
 pub async fn resume(app: &App, resume: &Resume, output: Output) -> Result<u8, Failure> {
     let cancel = end_asked();
-    let (engine, _registry) = unless_ended(&cancel, app.engine()).await??;
+    let (engine, registry) = unless_ended(&cancel, app.engine()).await??;
     let id = engine.store.find(&resume.id).await?;
     let mut driver = Driver::open(Arc::clone(&engine), id).await?;
-    let front = Front::new(app, output, cancel);
+    let front = Front::new(app, registry, output, cancel);
     driver.watch(&front.notices);
     // Never left again: the program ends with this turn.
     if let Some(elsewhere) = directory::enter(&engine, driver.session())? {

@@ -1,16 +1,19 @@
 //! What models cost: list prices by model name, in US dollars per million tokens, and what of them the user knows better.
 //!
-//! A price is an estimate for a person's eye, not a bill: discounts, batches and hours of the day are unknown here. Where
-//! nothing is known there is no cost at all, never a zero; a model on this machine costs nothing and shows nothing
-//! ([`Tariff`]).
+//! A price is an estimate for a person's eye, not a bill: discounts, batches and hours of the day are unknown here. What the
+//! user says comes first, then what the model's server says in its list, then the table ([`Pricing`]). Where nothing is known
+//! there is no cost at all, never a zero; a model on this machine costs nothing and shows nothing ([`Tariff`]).
 
 mod table;
 
 use crate::config::Config;
+use crate::models::Registry;
 use crate::paths::Environment;
 use aish_core::event::Usage;
+use aish_provider::ModelProfile;
 use aish_provider::preset::{self, Place};
 use aish_provider::price::Price;
+use std::sync::Arc;
 
 /// Tokens a price is for.
 const TOKENS_PER_PRICE: f64 = 1e6;
@@ -52,6 +55,53 @@ pub enum Tariff {
     Unknown,
 }
 
+/// What is known of a model's price.
+struct Pricing<'a> {
+    /// What the user says.
+    own: Option<Price>,
+    /// What the model's server says.
+    listed: Option<Price>,
+    is_local: bool,
+    /// What the model is called, the best name first.
+    names: &'a [&'a str],
+}
+
+impl Pricing<'_> {
+    /// The price that counts, for a request of that many tokens; `Err` tells what there is without one.
+    fn price(&self, input_tokens: u64) -> Result<Price, Tariff> {
+        // A server on this machine that states a price passes questions on; none is what one states that does not.
+        let listed = self.listed.filter(|price| !self.is_local || *price != FREE);
+        if let Some(price) = self.own.or(listed) {
+            return Ok(price);
+        }
+        if self.is_local {
+            return Err(Tariff::Local);
+        }
+        let in_table = self.names.iter().find_map(|name| in_table(name, input_tokens));
+        in_table.ok_or(Tariff::Unknown)
+    }
+}
+
+/// Nothing, for everything.
+const FREE: Price = Price {
+    input: 0.0,
+    output: 0.0,
+    cached: None,
+    cache_write: None,
+};
+
+/// What a short request to a model is taken to cost, out of what the user (or else the model's server) says, what is listed,
+/// and the table; `None` where nobody knows, and on this machine.
+pub fn price_of(own: Option<Price>, listed: Option<Price>, profile: &ModelProfile) -> Option<Price> {
+    let pricing = Pricing {
+        own,
+        listed,
+        is_local: is_loopback(&profile.base_url),
+        names: &[&profile.model],
+    };
+    pricing.price(0).ok()
+}
+
 /// A model as the configuration has it.
 struct Known {
     name: String,
@@ -65,11 +115,13 @@ pub struct Prices {
     known: Vec<Known>,
     /// Whether models without a provider's name in front are on this machine (`AISH_BASE_URL`).
     unnamed_is_local: bool,
+    /// Who knows what servers say.
+    registry: Option<Arc<Registry>>,
 }
 
 impl Prices {
-    /// The built-in table, under what the configuration says.
-    pub fn new(config: &Config, environment: &Environment) -> Self {
+    /// The built-in table, under what servers list and what the configuration says.
+    pub fn new(config: &Config, environment: &Environment, registry: Arc<Registry>) -> Self {
         let known = config.models.iter().map(|model| Known {
             name: model.name.clone(),
             model: model.profile.model.clone(),
@@ -79,6 +131,7 @@ impl Prices {
         Self {
             known: known.collect(),
             unnamed_is_local: environment.text("AISH_BASE_URL").is_some_and(is_loopback),
+            registry: Some(registry),
         }
     }
 
@@ -88,6 +141,7 @@ impl Prices {
         Self {
             known: Vec::new(),
             unnamed_is_local: false,
+            registry: None,
         }
     }
 
@@ -95,24 +149,27 @@ impl Prices {
     /// provider calls it.
     pub fn tariff(&self, name: Option<&str>, usage: &Usage) -> Tariff {
         let known = self.known.iter().find(|known| Some(known.name.as_str()) == name);
-        if let Some(price) = known.and_then(|known| known.price) {
-            return Tariff::Usd(cost_usd(&price, usage));
-        }
         let is_local = match (known, name) {
             (Some(known), _) => known.is_local,
             (None, Some(name)) => self.is_found_here(name),
             (None, None) => false,
         };
-        if is_local {
-            return Tariff::Local;
-        }
         // What answered is what is paid for; what was asked for may be an alias of the user's or the server's own.
         let names = [usage.model.as_deref(), known.map(|known| known.model.as_str()), name];
-        let listed = names
-            .into_iter()
-            .flatten()
-            .find_map(|name| listed(name, usage.input_tokens));
-        listed.map_or(Tariff::Unknown, |price| Tariff::Usd(cost_usd(&price, usage)))
+        let names: Vec<&str> = names.into_iter().flatten().collect();
+        let registry = self.registry.as_ref();
+        let pricing = Pricing {
+            own: known.and_then(|known| known.price),
+            listed: registry
+                .zip(name)
+                .and_then(|(registry, name)| registry.listed_price(name)),
+            is_local,
+            names: &names,
+        };
+        match pricing.price(usage.input_tokens) {
+            Ok(price) => Tariff::Usd(cost_usd(&price, usage)),
+            Err(tariff) => tariff,
+        }
     }
 
     fn is_found_here(&self, name: &str) -> bool {
@@ -137,7 +194,7 @@ fn is_loopback(base_url: &str) -> bool {
 
 /// The list price of a model, for a request of that many tokens; the longest name that fits counts. Providers and resellers
 /// put their own names in front (`anthropic/…`, `models/…`) and write dots for dashes.
-fn listed(name: &str, input_tokens: u64) -> Option<Price> {
+fn in_table(name: &str, input_tokens: u64) -> Option<Price> {
     let name = name.rsplit('/').next().unwrap_or(name);
     let name = name.to_lowercase().replace('.', "-");
     let fits = |row: &&table::Row| {
@@ -178,6 +235,7 @@ mod tests {
         Prices {
             known: known.collect(),
             unnamed_is_local: true,
+            registry: None,
         }
     }
 
@@ -219,7 +277,7 @@ mod tests {
     #[test]
     fn names() {
         let check = |name: &str, expect: Option<f64>| {
-            assert_eq!(listed(name, 1_000).map(|price| price.input), expect, "{name}");
+            assert_eq!(in_table(name, 1_000).map(|price| price.input), expect, "{name}");
         };
         check("gpt-4o-mini-2024-07-18", Some(0.15));
         check("gpt-4o-2024-08-06", Some(2.5));
@@ -242,7 +300,7 @@ mod tests {
     /// Longer requests cost more, where the provider says so.
     #[test]
     fn long_requests() {
-        let input = |tokens| listed("gemini-2.5-pro", tokens).map(|price| price.input);
+        let input = |tokens| in_table("gemini-2.5-pro", tokens).map(|price| price.input);
         assert_eq!((input(200_000), input(200_001)), (Some(1.25), Some(2.5)));
     }
 
@@ -277,6 +335,26 @@ mod tests {
         check(Some("gpt-4o"), None, Tariff::Local);
         check(None, Some("gpt-4o"), Tariff::Usd(3.5));
         check(None, None, Tariff::Unknown);
+    }
+
+    /// SPEC 7.1: what the user says comes first, then what the server lists, then the table; a server on this machine that
+    /// lists no price costs nothing.
+    #[test]
+    fn who_is_believed() {
+        let price = |input: f64| Price { input, ..FREE };
+        let check = |own: Option<f64>, listed: Option<f64>, base_url: &str, expect: Option<f64>| {
+            let profile = ModelProfile::openai_chat(base_url, "gpt-4o");
+            let found = price_of(own.map(price), listed.map(price), &profile);
+            assert_eq!(found.map(|price| price.input), expect, "{own:?} {listed:?} {base_url}");
+        };
+        let (there, here) = ("https://api.example.test/v1", "http://127.0.0.1:4000/v1");
+        check(Some(1.0), Some(2.0), there, Some(1.0));
+        check(None, Some(2.0), there, Some(2.0));
+        check(None, Some(0.0), there, Some(0.0));
+        check(None, None, there, Some(2.5));
+        check(None, Some(2.0), here, Some(2.0));
+        check(None, Some(0.0), here, None);
+        check(None, None, here, None);
     }
 
     /// Every row is a price: names are written as they are compared, and nothing is negative or free.

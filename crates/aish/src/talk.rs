@@ -1,65 +1,150 @@
 //! Opens the conversational prompt: what the program knows becomes what the prompt needs.
+//!
+//! The prompt waits for nobody (SPEC 11): where a provider must be asked which models it has, that goes on behind it, and the
+//! first question waits for the answer.
 
-use crate::app::App;
+use crate::app::{App, begin_with};
 use crate::cli::Start;
 use crate::failure::Failure;
-use crate::models::{NO_MODEL, list};
+use crate::models::absence::{Absence, Silence};
+use crate::models::{Registry, list};
 use crate::oneshot;
-use crate::repl::{ModelLine, Opened, Repl, ReplOptions};
+use crate::repl::{ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions};
+use aish_core::redact::Redactor;
+use aish_core::sanitize;
+use aish_engine::Engine;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the prompt may wait to be told its model: servers of this machine answer within it, and nobody sees it.
+const PROMPT_WAIT_MS: u64 = 15;
+
+/// What is known of the model when the prompt appears.
+enum Begun {
+    /// This is it.
+    With(String),
+    /// There is none.
+    Without(Absence),
+    /// Somebody is being asked.
+    Asking,
+}
 
 /// Opens the prompt on a session.
 ///
 /// # Errors
-/// The session or the terminal cannot be opened.
+/// The session or the terminal cannot be opened, or a model was named that is not there.
 pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
-    let (engine, registry) = app.engine().await?;
+    let (engine, registry) = app.engine_without_model();
+    let wanted = app.wanted_model().map(str::to_owned);
+    let is_named = wanted.is_some();
+    let max_result_chars = app.config().tools.max_result_chars;
+    let mut choosing = Box::pin(choose(
+        Arc::clone(&engine),
+        Arc::clone(&registry),
+        wanted,
+        max_result_chars,
+    ));
+    let (begun, choice): (Begun, Option<ModelChoice>) =
+        match tokio::time::timeout(Duration::from_millis(PROMPT_WAIT_MS), &mut choosing).await {
+            Ok(Err(absence)) if is_named => return Err(absence.failure(&engine.redactor)),
+            Ok(Err(absence)) => (Begun::Without(absence), None),
+            Ok(Ok(remarks)) => {
+                for remark in remarks {
+                    oneshot::eprint_line(&engine.redactor.redact(&remark));
+                }
+                (Begun::With(engine.settings().model), None)
+            }
+            Err(_) => {
+                // Why there is none is said to whoever asks it something.
+                let remarks = async move { choosing.await.unwrap_or_default() };
+                (Begun::Asking, Some(Box::pin(remarks)))
+            }
+        };
     let driver = oneshot::open(&engine, start).await?;
     let opened = if driver.session().last_seq() == 0 {
         Opened::New
     } else {
         Opened::Restored
     };
-    let model = engine.settings().model;
     let options = ReplOptions {
         environment: app.environment.clone(),
         data_dir: app.paths.data_dir.clone(),
         opened,
-        welcome: welcome(&model, opened),
+        welcome: match opened {
+            Opened::New => welcome(&begun, &engine.redactor),
+            Opened::Restored => String::new(),
+        },
+        choice,
+        prices: app.prices(Arc::clone(&registry)),
         model_names: app.config().models.iter().map(|model| model.name.clone()).collect(),
         models: Box::new(move || {
             let registry = Arc::clone(&registry);
-            Box::pin(async move {
-                let (shown, left_out) = list::shortened(registry.choices().await, None);
-                let lines = shown.into_iter().map(|choice| ModelLine {
-                    origin: list::origin(&registry, &choice),
-                    name: choice.name,
-                });
-                let more = left_out.into_iter().map(|(provider, count)| ModelLine {
-                    name: String::new(),
-                    origin: list::more(&provider, count),
-                });
-                lines.chain(more).collect()
-            })
+            Box::pin(async move { models(&registry).await })
         }),
         save_rule: app.rule_saver(),
-        prices: app.prices(),
     };
     Repl::run(engine, driver, options)
         .await
         .map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// A few lines for somebody who has just arrived; none for somebody who comes back.
-fn welcome(model: &str, opened: Opened) -> String {
-    match (opened, model) {
-        (Opened::Restored, _) => String::new(),
-        (Opened::New, "") => format!(
-            "No model to talk to yet; everything else works.\n  {}\n  {}\n  {}",
-            NO_MODEL[0], NO_MODEL[1], NO_MODEL[2]
-        ),
-        (Opened::New, model) => {
+/// Lets the session begin with the model there is; gives what a person should know of how it was found.
+async fn choose(
+    engine: Arc<Engine>,
+    registry: Arc<Registry>,
+    wanted: Option<String>,
+    max_result_chars: Option<usize>,
+) -> Result<Vec<String>, Absence> {
+    let chosen = registry.choose(wanted.as_deref()).await.unwrap_or_default();
+    let chosen = chosen.ok_or_else(|| registry.absence())?;
+    let remarks = chosen.remarks();
+    begin_with(&engine, chosen.name, max_result_chars);
+    Ok(remarks)
+}
+
+fn told(absence: Absence) -> Vec<String> {
+    std::iter::once(absence.message).chain(absence.advice).collect()
+}
+
+/// What `:models` shows.
+async fn models(registry: &Registry) -> ModelLines {
+    let choices = registry.choices().await;
+    let remarks = if choices.is_empty() {
+        told(registry.absence())
+    } else {
+        registry.silences().iter().map(Silence::line).collect()
+    };
+    let (shown, left_out) = list::shortened(choices, None);
+    let lines = shown.into_iter().map(|choice| ModelLine {
+        origin: list::origin(registry, &choice),
+        name: choice.name,
+    });
+    let more = left_out.into_iter().map(|(provider, count)| ModelLine {
+        name: String::new(),
+        origin: list::more(&provider, count),
+    });
+    ModelLines {
+        lines: lines.chain(more).collect(),
+        remarks,
+    }
+}
+
+/// A few lines for somebody who has just arrived.
+fn welcome(begun: &Begun, redactor: &Redactor) -> String {
+    match begun {
+        Begun::With(model) => {
             format!("{model} is listening. Ask anything; !cmd runs a command; :help says the rest.")
+        }
+        Begun::Asking => {
+            "Looking for a model to talk to. Ask anything; !cmd runs a command; :help says the rest.".to_owned()
+        }
+        Begun::Without(absence) => {
+            let lines = std::iter::once(&absence.message).chain(&absence.advice);
+            let lines = lines.map(|line| format!("\n  {}", sanitize::single_line(&redactor.redact(line))));
+            format!(
+                "No model to talk to yet; everything else works.{}",
+                lines.collect::<String>()
+            )
         }
     }
 }

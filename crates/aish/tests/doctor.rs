@@ -82,7 +82,7 @@ fn a_server_that_is_away() {
     let output = sandbox.run(&["doctor", "--model", "away"]).exits(1);
     let line = of(&output, "away: ");
     assert!(
-        line.starts_with("FAIL") && line.contains("start it, or correct base_url"),
+        line.starts_with("FAIL") && line.contains("start the server, or correct base_url of [models.away]"),
         "{line}"
     );
     let report = sandbox
@@ -187,5 +187,29 @@ fn a_question() {
         .otherwise(|_| Reply::error(401, "bad key"))
         .start();
     let output = Sandbox::with_model(&server).run(&["doctor", "--probe"]).exits(1);
-    assert!(lines(&output, "answer")[0].contains("the key is refused"), "{output:?}");
+    assert!(
+        lines(&output, "answer")[0].contains("key_env in [models.fake]"),
+        "{output:?}"
+    );
+}
+
+/// SPEC 10.4: a web server that knows nothing of models is not well; an endpoint that merely has no list is.
+#[test]
+fn something_else_answers() {
+    let page = |status| Reply {
+        status,
+        ..Reply::bare_stream().bytes("<!DOCTYPE html><title>Directory listing</title>")
+    };
+    for (reply, verdict, says) in [
+        (page(200), "warn", "a web page, no list of models"),
+        (page(404), "warn", "a web page, no list of models"),
+        (Reply::error(404, "no such route"), "ok  ", "and lists no models"),
+    ] {
+        let server = FakeServer::builder().listing(reply).start();
+        let output = Sandbox::with_model(&server).run(&["doctor"]).success();
+        let line = lines(&output, "server")[0];
+        assert!(line.starts_with(verdict) && line.contains(says), "{line}");
+        let advice = "correct base_url of [models.fake], or see whether it answers a question: aish doctor --probe";
+        assert_eq!(line.contains(advice), verdict == "warn", "{line}");
+    }
 }

@@ -2,10 +2,11 @@
 
 use super::{Finding, Question};
 use crate::app::App;
+use crate::models::choose::Chosen;
 use crate::models::{Choice, Key, Known, Registry};
 use aish_core::message::{Message, Part, ToolChoice};
 use aish_engine::Models as _;
-use aish_provider::discover::Listed;
+use aish_provider::discover::{Listed, is_address};
 use aish_provider::preset::{PRESETS, Place, of_address};
 use aish_provider::{ErrorKind, ProviderError, Request};
 use futures_util::future::{join, join_all};
@@ -36,15 +37,15 @@ pub(super) async fn all(app: &App, question: Question) -> Vec<Finding> {
     let names: Vec<String> = app.config().models.iter().map(|model| model.name.clone()).collect();
     let mut choices: Vec<Choice> = names.iter().filter_map(|name| registry.known(name)).collect();
     let start_name = match &start {
-        Ok(Some(name)) => {
+        Ok(Some(Chosen { name, .. })) => {
             let is_listed = choices.iter().any(|choice| choice.name == *name);
-            choices.extend(registry.known(name).filter(|_| !is_listed));
+            choices.extend(registry.resolve(name).ok().filter(|_| !is_listed));
             findings.push(Finding::ok("model", format!("{name} is the one in use")));
             name.as_str()
         }
         Ok(None) => {
-            let advice = crate::models::NO_MODEL.join("; ");
-            findings.push(Finding::fail("model", "there is none", advice));
+            let absence = registry.absence();
+            findings.push(Finding::fail("model", absence.message, absence.advice.join("; ")));
             ""
         }
         Err(why) => {
@@ -56,6 +57,10 @@ pub(super) async fn all(app: &App, question: Question) -> Vec<Finding> {
             ""
         }
     };
+    if let Ok(Some(chosen)) = &start {
+        let remarks = chosen.remarks().into_iter();
+        findings.extend(remarks.map(|remark| Finding::warn("model", remark, "")));
+    }
     let servers = join_all(
         choices
             .iter()
@@ -114,6 +119,14 @@ async fn server(registry: &Registry, choice: &Choice, is_in_use: bool) -> Findin
             false => Finding::warn(area, message, advice),
         };
     }
+    if let Some(wrong) = choice
+        .setup
+        .address_name()
+        .filter(|_| !is_address(&choice.profile.base_url))
+    {
+        let message = format!("{name}: {wrong} is no address that begins with http:// or https://");
+        return Finding::fail(area, message, "correct it");
+    }
     let begun = Instant::now();
     let listed = registry
         .listed_beside(choice, Duration::from_millis(LIST_TIMEOUT_MS))
@@ -135,16 +148,28 @@ async fn server(registry: &Registry, choice: &Choice, is_in_use: bool) -> Findin
             );
             Finding::warn(area, message, "correct `model`, unless the server takes any name")
         }
-        // Not every server has a list; that it answered is what counts.
-        Err(error) if matches!(error.kind, ErrorKind::Status(404 | 405 | 501) | ErrorKind::Protocol) => Finding::ok(
+        // Not every server has a list; that it answered as such a server does is what counts.
+        Err(error) if matches!(error.kind, ErrorKind::Status(404 | 405 | 501)) => Finding::ok(
             area,
             format!("{name}: {address} answers in {took} ms, and lists no models"),
         ),
+        Err(error) if error.kind == ErrorKind::Protocol => {
+            let message = format!(
+                "{name}: something answers, but not as a server of models: {}",
+                error.message
+            );
+            let correct = choice.setup.address_name().map(|what| format!("correct {what}, or "));
+            let advice = format!(
+                "{}see whether it answers a question: aish doctor --probe",
+                correct.unwrap_or_default()
+            );
+            Finding::warn(area, message, advice)
+        }
         Err(error) => {
             let message = format!("{name}: {}", error.message);
             match is_in_use {
-                true => Finding::fail(area, message, advice(&error)),
-                false => Finding::warn(area, message, advice(&error)),
+                true => Finding::fail(area, message, advice(choice, &error)),
+                false => Finding::warn(area, message, advice(choice, &error)),
             }
         }
     }
@@ -169,16 +194,8 @@ fn some_of(listed: &[Listed]) -> String {
     }
 }
 
-fn advice(error: &ProviderError) -> &'static str {
-    match error.kind {
-        ErrorKind::Auth => "the key is refused: check the variable that key_env names",
-        ErrorKind::Connect | ErrorKind::Broken | ErrorKind::Timeout => "start it, or correct base_url",
-        ErrorKind::Status(_)
-        | ErrorKind::ContextOverflow
-        | ErrorKind::Protocol
-        | ErrorKind::TooLarge
-        | ErrorKind::Stream => "check base_url",
-    }
+fn advice(choice: &Choice, error: &ProviderError) -> String {
+    choice.setup.advice(&error.kind.word()).unwrap_or_default()
 }
 
 /// Whether the model in use answers.
@@ -214,7 +231,11 @@ async fn answer(registry: &Registry, name: &str) -> Finding {
             "answer",
             format!("{name} answers in {} ms", begun.elapsed().as_millis()),
         ),
-        Ok(Err(error)) => Finding::fail("answer", format!("{name}: {}", error.message), advice(&error)),
+        Ok(Err(error)) => {
+            let asked = registry.known(name);
+            let advice = asked.map(|choice| advice(&choice, &error)).unwrap_or_default();
+            Finding::fail("answer", format!("{name}: {}", error.message), advice)
+        }
         Err(_) => Finding::warn(
             "answer",
             format!("{name} did not answer within {ANSWER_TIMEOUT_S} s"),

@@ -1,6 +1,6 @@
 //! `aish models list` and `:models`: what can be chosen, a line each, or all that is known as JSON.
 
-use super::{Choice, Key, Known, NO_MODEL, Registry};
+use super::{Choice, Key, Known, Registry};
 use crate::app::App;
 use crate::cli::Output;
 use crate::failure::Failure;
@@ -22,8 +22,12 @@ pub async fn run(app: &App, output: Output) -> Result<u8, Failure> {
     let registry = Registry::new(app.config(), &app.environment);
     let choices = registry.choices().await;
     let start = registry.choose(app.wanted_model()).await.ok().flatten();
-    for line in registry.silent() {
-        eprint_line(&app.redactor().redact(&line));
+    let start = start.map(|chosen| chosen.name);
+    let redactor = app.redactor();
+    if !choices.is_empty() || output != Output::Text {
+        for silence in registry.silences() {
+            eprint_line(&redactor.redact(&silence.line()));
+        }
     }
     let is_start = |choice: &Choice| start.as_ref() == Some(&choice.name);
     match output {
@@ -44,10 +48,7 @@ pub async fn run(app: &App, output: Output) -> Result<u8, Failure> {
                     .collect::<String>(),
             )
         }
-        Output::Text if choices.is_empty() => {
-            let failure = Failure::usage("there is no model: none is configured and none was found");
-            Err(NO_MODEL.iter().fold(failure, |failure, line| failure.hint(*line)))
-        }
+        Output::Text if choices.is_empty() => Err(registry.absence().failure(&redactor)),
         Output::Text => {
             let (shown, left_out) = shortened(choices, start.as_deref());
             let lines = shown.iter().map(|choice| {
@@ -125,8 +126,8 @@ pub fn origin(registry: &Registry, choice: &Choice) -> String {
         Key::Missing(variable) => facts.push(format!("key missing: set {variable}")),
     }
     facts.extend(
-        choice
-            .price
+        registry
+            .price_of(choice)
             .map(|price| format!("${} in, ${} out a million", price.input, price.output)),
     );
     facts.join(" · ")
@@ -150,6 +151,6 @@ fn as_json(registry: &Registry, choice: &Choice, is_start: bool) -> Value {
         "context_window": choice.profile.context_window,
         "key_env": key_env,
         "key_set": is_key_set,
-        "price": choice.price.map(price),
+        "price": registry.price_of(choice).map(price),
     })
 }

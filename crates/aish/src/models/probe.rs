@@ -45,12 +45,10 @@ pub async fn run(app: &App, name: Option<&str>, writing: Writing, output: Output
     let registry = Registry::new(app.config(), &app.environment);
     let wanted = name.or(app.wanted_model());
     let chosen = registry.choose(wanted).await.map_err(Failure::usage)?;
-    let name = chosen.ok_or_else(|| {
-        let failure = Failure::usage("there is no model to probe: none is configured and none was found");
-        super::NO_MODEL
-            .iter()
-            .fold(failure, |failure, line| failure.hint(*line))
-    })?;
+    let Some(chosen) = chosen else {
+        return Err(registry.absence().failure(&app.redactor()));
+    };
+    let name = chosen.name;
     let choice = registry.resolve(&name).map_err(Failure::usage)?;
     let key = match registry.key_of(&choice) {
         Key::NotNeeded => None,

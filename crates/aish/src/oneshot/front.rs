@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::asking::{Asked, Asker, ask_all};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, model_advice};
+use crate::models::Registry;
 use crate::prices::Prices;
 use crate::schema::Schema;
 use crate::term::Look;
@@ -20,6 +21,7 @@ use aish_tools::Cancel;
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
@@ -29,6 +31,7 @@ const WRITE_PAUSE_MS: u64 = 4;
 /// Tells what happens, and asks where it can.
 pub(super) struct Front<'a> {
     app: &'a App,
+    registry: Arc<Registry>,
     pub(super) output: Output,
     pub(super) redactor: Redactor,
     pub(super) notices: Notices,
@@ -50,7 +53,7 @@ pub(super) enum Ended {
 
 impl<'a> Front<'a> {
     /// For this output; `cancel` turning true ends the turn.
-    pub(super) fn new(app: &'a App, output: Output, cancel: Cancel) -> Self {
+    pub(super) fn new(app: &'a App, registry: Arc<Registry>, output: Output, cancel: Cancel) -> Self {
         let notices = if output == Output::Jsonl {
             Notices::with_events()
         } else {
@@ -58,11 +61,12 @@ impl<'a> Front<'a> {
         };
         Self {
             app,
+            prices: app.prices(Arc::clone(&registry)),
+            registry,
             output,
             redactor: app.redactor(),
             notices,
             cancel,
-            prices: app.prices(),
             schema: None,
             first_turn: None,
         }
@@ -200,7 +204,11 @@ impl<'a> Front<'a> {
             StopReason::Truncated | StopReason::ModelFailed => {
                 let problem = finished.problem.as_deref().unwrap_or_default();
                 match driver.session().turn().and_then(Turn::last_failure) {
-                    Some(failed) => self.say(&format!("no reply: {problem}; {}", model_advice(&failed.error))),
+                    Some(failed) => {
+                        let asked = failed.model.as_deref().and_then(|name| self.registry.known(name));
+                        let advice = model_advice(&failed.error, asked.as_ref().map(|choice| &choice.setup));
+                        self.say(&format!("no reply: {problem}; {advice}"));
+                    }
                     None => self.say(problem),
                 }
                 FAILED

@@ -1,7 +1,7 @@
 //! What the meta commands do.
 
 use super::meta::{self, Meta};
-use super::{Next, Repl, ReplError, restore, show};
+use super::{ModelLines, Next, Repl, ReplError, restore, show};
 use crate::term::Form;
 use aish_core::policy::ApprovalMode;
 use aish_core::sanitize;
@@ -90,16 +90,19 @@ impl Repl {
             .front
             .watch(|_, mut cancel| async move {
                 tokio::select! {
-                    models = list => models,
-                    _ = cancel.wait_for(|cancelled| *cancelled) => Vec::new(),
+                    models = list => Some(models),
+                    _ = cancel.wait_for(|cancelled| *cancelled) => None,
                 }
             })
             .await;
+        let Some(ModelLines { lines: models, remarks }) = models else {
+            return self.front.say("stopped").await;
+        };
+        for remark in &remarks {
+            self.front.say(remark).await;
+        }
         if models.is_empty() {
-            return self
-                .front
-                .say("there is no model: none is configured and none was found")
-                .await;
+            return;
         }
         let current = self.engine.settings().model;
         let lines = models.iter().map(|model| {

@@ -33,6 +33,7 @@ use route::Route;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 use turns::TurnEnd;
 
 /// Exit codes (SPEC 10.2) of a session without a terminal, whose last turn is what it was run for.
@@ -61,10 +62,21 @@ pub struct ModelLine {
     pub origin: String,
 }
 
+/// All models that can be chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelLines {
+    /// A line each.
+    pub lines: Vec<ModelLine>,
+    /// What a person should know of the search, line by line: who did not tell, why there is none.
+    pub remarks: Vec<String>,
+}
+
 /// Saves an allow rule; says in which file, or why not.
 pub type SaveRule = Box<dyn FnMut(&str) -> Result<PathBuf, String> + Send>;
 /// Finds all models there are; may look around on the network.
-pub type ListModels = Box<dyn Fn() -> BoxFuture<'static, Vec<ModelLine>> + Send>;
+pub type ListModels = Box<dyn Fn() -> BoxFuture<'static, ModelLines> + Send>;
+/// Lets the session begin with a model, once somebody has said which there are; gives what a person should know, line by line.
+pub type ModelChoice = BoxFuture<'static, Vec<String>>;
 
 /// Whether the session had a life before this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +97,8 @@ pub struct ReplOptions {
     pub opened: Opened,
     /// Said first, at a terminal only; lines of our own.
     pub welcome: String,
+    /// What still has to be awaited before a model can be asked.
+    pub choice: Option<ModelChoice>,
     /// Names that complete after `:model` before the models were listed.
     pub model_names: Vec<String>,
     /// For `:models`.
@@ -106,6 +120,8 @@ pub struct Repl {
     words: Words,
     previous_directory: Option<PathBuf>,
     last: Option<TurnEnd>,
+    /// The model is being chosen.
+    choosing: Option<JoinHandle<()>>,
 }
 
 /// Where lines come from.
@@ -117,6 +133,15 @@ enum Kind {
     Dumb,
     /// No terminal: no prompt, and the last turn decides the exit code.
     Piped,
+}
+
+/// How waiting for a model came to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// There is nothing to wait for any more.
+    Over,
+    /// The person would not wait.
+    Cancelled,
 }
 
 /// What comes after a line.
@@ -170,7 +195,17 @@ impl Repl {
             }
             Kind::Dumb | Kind::Piped => Reader::start(|| Lines::new(io::stdin().lock())),
         };
+        let mut options = options;
+        let choosing = options.choice.take().map(|choice| {
+            let notices = front.notices.clone();
+            tokio::spawn(async move {
+                for remark in choice.await {
+                    notices.status(remark);
+                }
+            })
+        });
         Ok(Self {
+            choosing,
             reader: reader.map_err(ReplError::Open)?,
             engine,
             driver,
@@ -321,6 +356,36 @@ impl Repl {
                 self.front.draw(|_, out| out.push(Stream::Frame, &text)).await;
             }
             Kind::Edited | Kind::Piped => {}
+        }
+    }
+
+    /// Waits until it is known which model to ask, which may still be being found out.
+    async fn wait_for_model(&mut self) -> Wait {
+        let Some(mut choosing) = self.choosing.take() else {
+            return Wait::Over;
+        };
+        if !self.engine.settings().model.is_empty() {
+            return Wait::Over;
+        }
+        let waited = self
+            .front
+            .watch(|_, mut cancel| async move {
+                tokio::select! {
+                    _ = &mut choosing => Ok(()),
+                    _ = cancel.wait_for(|cancelled| *cancelled) => Err(choosing),
+                }
+            })
+            .await;
+        match waited {
+            Ok(()) => {
+                self.front.renderer.expect_model(&self.engine.settings().model);
+                Wait::Over
+            }
+            Err(choosing) => {
+                self.choosing = Some(choosing);
+                self.front.say("stopped").await;
+                Wait::Cancelled
+            }
         }
     }
 

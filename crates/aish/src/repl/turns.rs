@@ -1,7 +1,7 @@
 //! Turns at the prompt: drive, ask where a person must say yes, drive on (SPEC 3, 5).
 
 use super::front::Front;
-use super::{Kind, Repl, ReplError, SaveRule};
+use super::{Kind, Repl, ReplError, SaveRule, Wait};
 use crate::asking::{self, Asker};
 use crate::directory::{self, Gone};
 use crate::mentions::{self, Places};
@@ -65,6 +65,10 @@ impl Repl {
 
     /// A message, through to its end.
     async fn say_to_model(&mut self, text: &str, parts: Vec<Part>) -> Result<TurnEnd, ReplError> {
+        match self.wait_for_model().await {
+            Wait::Over => {}
+            Wait::Cancelled => return Ok(TurnEnd::Over(StopReason::Cancelled)),
+        }
         match self.driver.start(text, parts).await {
             Ok(()) => self.drive_on().await,
             Err(error) => self.failed(&error).await,
@@ -73,6 +77,10 @@ impl Repl {
 
     /// The open turn, through to its end, in the directory it began in.
     pub(super) async fn drive_on(&mut self) -> Result<TurnEnd, ReplError> {
+        match self.wait_for_model().await {
+            Wait::Over => {}
+            Wait::Cancelled => return Ok(TurnEnd::Waiting),
+        }
         let elsewhere = match directory::enter(&self.engine, self.driver.session()) {
             Ok(elsewhere) => elsewhere,
             Err(gone) => return self.directory_gone(&gone).await,

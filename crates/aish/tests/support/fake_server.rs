@@ -43,6 +43,7 @@ pub struct Builder {
     otherwise: Option<Responder>,
     strictness: Strictness,
     models: Vec<String>,
+    listing: Option<Reply>,
     key: Option<String>,
 }
 
@@ -80,6 +81,12 @@ impl Builder {
         self
     }
 
+    /// What is answered instead to whoever asks for a list of models, wherever it is asked for.
+    pub fn listing(mut self, reply: Reply) -> Self {
+        self.listing = Some(reply);
+        self
+    }
+
     /// Demands this bearer key, else 401.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());
@@ -100,6 +107,7 @@ impl Builder {
             otherwise: self.otherwise,
             strictness: self.strictness,
             models,
+            listing: self.listing,
             key: self.key,
             requests: Vec::new(),
             probes: Vec::new(),
@@ -125,6 +133,7 @@ struct State {
     otherwise: Option<Responder>,
     strictness: Strictness,
     models: Vec<String>,
+    listing: Option<Reply>,
     key: Option<String>,
     requests: Vec<Received>,
     probes: Vec<Received>,
@@ -241,6 +250,12 @@ impl FakeServer {
     /// Lets one stall go on: the one that waits now, else the next one to come.
     pub fn release(&self) {
         self.shared.change(|state| state.releases += 1);
+    }
+
+    /// Waits until that many requests came beside the script.
+    pub fn wait_for_probes(&self, count: usize) -> Vec<Received> {
+        self.wait("requests beside the script", |state| state.probes.len() >= count);
+        self.probes()
     }
 
     /// Waits until that many requests have come, and gives them.
@@ -362,7 +377,10 @@ fn choose(shared: &Shared, request: &Received) -> Reply {
     let mut state = shared.lock();
     let reply = if request.method == "GET" {
         state.probes.push(request.clone());
-        probe_reply(&state.models, &request.path)
+        match &state.listing {
+            Some(reply) if request.path.contains("/models") => reply.clone(),
+            Some(_) | None => probe_reply(&state.models, &request.path),
+        }
     } else {
         state.requests.push(request.clone());
         let number = state.requests.len();
