@@ -275,3 +275,39 @@ fn absurd_counts() {
     assert_eq!(output.stdout, "one\n");
     assert!(!output.stderr.contains("fault"), "{output:?}");
 }
+
+/// SPEC 7.1, 10.3: a price that the server itself lists is charged where the user says no other, also by a server on this
+/// machine, and the list shows what is charged. A price that nobody asks is none.
+#[test]
+fn prices_out_of_a_list() {
+    let listing = json!({"data": [
+        {"id": "m", "pricing": {"prompt": "0.0001", "completion": "0.0002"}},
+        {"id": "joke", "pricing": {"prompt": "1e300", "completion": "1e300"}},
+        {"id": "x".repeat(100_000)},
+    ]});
+    let server = FakeServer::builder()
+        .listing(Reply::json(200, &listing))
+        .otherwise(|_| says("one", 1_000, 500))
+        .start();
+    let cost = |sandbox: &Sandbox, model: &str| {
+        let output = sandbox
+            .run(&["-p", "hi", "--output", "json", "--model", model])
+            .success();
+        output.json()["usage"]["cost_usd"].as_f64()
+    };
+    let listed = |sandbox: &Sandbox, name: &str| {
+        let models = sandbox.run(&["models", "list", "--output", "json"]).success().json();
+        let mut models = models.as_array().unwrap().iter();
+        models.find(|model| model["name"] == name).unwrap()["price"]["input"].as_f64()
+    };
+    let found = Sandbox::new().env("AISH_BASE_URL", &server.base_url());
+    assert_eq!((cost(&found, "m"), listed(&found, "m")), (Some(0.2), Some(100.0)));
+    assert_eq!((cost(&found, "joke"), listed(&found, "joke")), (None, None));
+    let list = found.run(&["models", "list"]).success().stdout;
+    assert!(list.contains("$100 in, $200 out") && list.len() < 1_000, "{list}");
+
+    let own = format!("{PRICE}[models.cloud]\nprovider = \"anthropic\"\nmodel = \"claude-sonnet-4-5\"\n");
+    let sandbox = Sandbox::with_model(&server).config(&own);
+    assert_eq!(listed(&sandbox, "fake"), Some(100.0));
+    assert_eq!(listed(&sandbox, "cloud"), Some(3.0), "that of the table");
+}
