@@ -16,7 +16,8 @@ fn sandbox(server: &FakeServer) -> Sandbox {
     Sandbox::with_model(server).file("schema.json", SCHEMA)
 }
 
-/// SPEC 10.3: standard output is the JSON alone; the model was asked for it in the way of its format, tools or not.
+/// SPEC 10.3: standard output is the JSON alone. Beside tools a local server's grammar would forbid every call: the schema is
+/// told in words.
 #[test]
 fn json_and_nothing_else() {
     let server = FakeServer::script([
@@ -25,6 +26,19 @@ fn json_and_nothing_else() {
     ]);
     let output = sandbox(&server).run(&PROMPT).success();
     assert_eq!(output.stdout, "{\"name\": \"one\",\n \"count\": 1}\n");
+    let asked = &server.requests()[0].json;
+    assert_eq!(asked.get("response_format"), None);
+    let system = asked["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains(r#""required":["name"]"#), "{system}");
+    server.assert_done();
+}
+
+/// SPEC 10.3: without tools the model is held to the schema in the way of its format.
+#[test]
+fn the_server_holds_it_to_the_schema() {
+    let server = FakeServer::script([Reply::text(r#"{"name":"one"}"#)]);
+    let without_tools = [&PROMPT[..], &["--no-tools"]].concat();
+    sandbox(&server).run(&without_tools).success();
     let format = &server.requests()[0].json["response_format"];
     let asked = format["json_schema"]["schema"]["properties"]["name"]["type"].as_str();
     assert_eq!(

@@ -51,6 +51,9 @@ pub(super) fn check(path: &str, headers: &[(&str, &str)], body: &Value) -> Passe
         return refuse("max_tokens: Field required");
     }
     thinking(body)?;
+    if let Some(schema) = body.pointer("/output_config/format/schema") {
+        shape::closed_schema(schema, "output_config.format.schema")?;
+    }
     tools(body)?;
     system(&body["system"])?;
     let marks = cache_marks(body);

@@ -116,6 +116,26 @@ pub(super) fn strict_schema(schema: &Value, place: &str) -> Passed {
     schema.get("items").map_or(Ok(()), |items| strict_schema(items, place))
 }
 
+/// What Anthropic's structured output refuses, besides what it cannot compile:
+/// <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs>.
+pub(super) fn closed_schema(schema: &Value, place: &str) -> Passed {
+    const BOUNDS: [&str; 6] = ["minimum", "maximum", "multipleOf", "minLength", "maxLength", "maxItems"];
+    if schema["type"] == "object" && schema["additionalProperties"] != Value::Bool(false) {
+        return refuse(format!(
+            "{place}: For 'object' type, 'additionalProperties' must be explicitly set to false"
+        ));
+    }
+    if let Some(bound) = BOUNDS.iter().find(|bound| schema.get(**bound).is_some()) {
+        return refuse(format!(
+            "{place}: For '{}' type, property '{bound}' is not supported",
+            text(&schema["type"])
+        ));
+    }
+    let properties = fields(&schema["properties"]).map(|(_, schema)| schema);
+    let mut inner = properties.chain(items(&schema["anyOf"])).chain(schema.get("items"));
+    inner.try_for_each(|schema| closed_schema(schema, place))
+}
+
 /// Argument text: whoever renders a call for the model parses it, and wants an object. llama.cpp answers 500 for ever, see the
 /// recordings in this crate's tests.
 pub(super) fn arguments(value: &Value, place: &str) -> Passed {

@@ -256,3 +256,30 @@ fn signed_and_paused() {
         ],
     );
 }
+
+/// SPEC 7.2: structured output compiles the schema: objects are closed, values have no bounds.
+#[test]
+fn structured_output() {
+    let closed = json!({
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [question("a")],
+        "output_config": {"format": {"type": "json_schema", "schema": {"type": "object", "additionalProperties": false,
+            "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}}},
+    });
+    takes(Api::Anthropic, &closed);
+    refuses(
+        Api::Anthropic,
+        &closed,
+        &[
+            (
+                |b| remove(b, "/output_config/format/schema", "additionalProperties"),
+                "'additionalProperties' must be explicitly set to false",
+            ),
+            (
+                |b| set(b, "/output_config/format/schema/properties/a/items/minimum", json!(1)),
+                "'minimum' is not supported",
+            ),
+        ],
+    );
+}
