@@ -1,7 +1,6 @@
 //! What a person is told when something cannot be done: what was tried and what went wrong, then what to do (SPEC 10.4). The
 //! exit code comes from the same place (SPEC 10.2).
 
-use crate::models::setup::Setup;
 use aish_core::sanitize;
 use aish_engine::EngineError;
 use aish_store::StoreError;
@@ -137,12 +136,11 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// What to do when a model gave no answer, by the word that the ledger has for why. `setup` says where that model is set up.
-pub fn model_advice(error: &str, setup: Option<&Setup>) -> String {
-    match setup.and_then(|setup| setup.advice(error)) {
-        Some(advice) => advice,
-        None if error == "context_overflow" => "begin a new session, or use a model with a larger context".to_owned(),
-        None => "the question is kept: `aish --continue` goes on from here".to_owned(),
+/// What to do when a model gave no answer and its setup is not to blame, by the word that the ledger has for why.
+pub fn model_advice(error: &str) -> &'static str {
+    match error {
+        "context_overflow" => "begin a new session, or use a model with a larger context",
+        _ => "the question is kept: `aish --continue` goes on from here",
     }
 }
 

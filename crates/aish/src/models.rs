@@ -7,6 +7,7 @@
 
 use crate::config::{Config, ModelConfig};
 use crate::paths::Environment;
+use aish_core::event::ModelFailed;
 use aish_engine::{Model, Models};
 use aish_provider::client::{Network, Timeouts, client};
 use aish_provider::discover::{self, Candidate, Endpoint, Listed};
@@ -123,6 +124,12 @@ impl Registry {
             Some(variable) if self.key(Some(variable)).is_some() => Key::Set(variable),
             Some(variable) => Key::Missing(variable),
         }
+    }
+
+    /// What to do about a failure of one of these models, where its setup is to blame.
+    pub fn advice(&self, failed: &ModelFailed) -> Option<String> {
+        let choice = self.known(failed.model.as_deref()?)?;
+        choice.setup.advice(&failed.error)
     }
 
     /// Asks the server of a model which models it has.

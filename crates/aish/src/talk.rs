@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the prompt may wait to be told its model: servers of this machine answer within it, and nobody sees it.
-const PROMPT_WAIT_MS: u64 = 15;
+const PROMPT_WAIT_MS: u64 = 10;
 
 /// What is known of the model when the prompt appears.
 enum Begun {
@@ -66,6 +66,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
     } else {
         Opened::Restored
     };
+    let advising = Arc::clone(&registry);
     let options = ReplOptions {
         environment: app.environment.clone(),
         data_dir: app.paths.data_dir.clone(),
@@ -75,6 +76,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             Opened::Restored => String::new(),
         },
         choice,
+        advice: Box::new(move |failed| advising.advice(failed)),
         prices: app.prices(Arc::clone(&registry)),
         model_names: app.config().models.iter().map(|model| model.name.clone()).collect(),
         models: Box::new(move || {

@@ -199,6 +199,13 @@ fn advice_for_newcomers() {
     assert!(!output.stderr.contains("base_url ("), "{output:?}");
     let server = refusing();
     let sandbox = newcomer(&server);
+    let piped = sandbox
+        .run_with_input(&["--model", "anthropic/claude-x"], "hi\n")
+        .exits(1);
+    assert!(
+        piped.stderr.contains("no reply: ") && piped.stderr.contains("; check ANTHROPIC_API_KEY"),
+        "{piped:?}"
+    );
     for arguments in [
         &["-p", "hi", "--model", "anthropic/claude-x"][..],
         &["doctor", "--model", "anthropic/claude-x"],

@@ -205,8 +205,8 @@ impl<'a> Front<'a> {
                 let problem = finished.problem.as_deref().unwrap_or_default();
                 match driver.session().turn().and_then(Turn::last_failure) {
                     Some(failed) => {
-                        let asked = failed.model.as_deref().and_then(|name| self.registry.known(name));
-                        let advice = model_advice(&failed.error, asked.as_ref().map(|choice| &choice.setup));
+                        let advice = self.registry.advice(failed);
+                        let advice = advice.unwrap_or_else(|| model_advice(&failed.error).to_owned());
                         self.say(&format!("no reply: {problem}; {advice}"));
                     }
                     None => self.say(problem),

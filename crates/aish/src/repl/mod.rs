@@ -21,6 +21,7 @@ use crate::paths::Environment;
 use crate::prices::Prices;
 use crate::term::{Form, Stream};
 use crate::usage::Gauge;
+use aish_core::event::ModelFailed;
 use aish_core::turn::StopReason;
 use aish_engine::{Driver, Engine};
 use complete::Words;
@@ -87,6 +88,9 @@ pub enum Opened {
     Restored,
 }
 
+/// What to do about a failure of a model, where somebody knows.
+pub type Advice = Box<dyn Fn(&ModelFailed) -> Option<String> + Send>;
+
 /// What the prompt needs besides the engine.
 pub struct ReplOptions {
     /// The variables of the process: `HOME`, `TERM`, `NO_COLOR`.
@@ -99,6 +103,8 @@ pub struct ReplOptions {
     pub welcome: String,
     /// What still has to be awaited before a model can be asked.
     pub choice: Option<ModelChoice>,
+    /// For models that give no answer.
+    pub advice: Advice,
     /// Names that complete after `:model` before the models were listed.
     pub model_names: Vec<String>,
     /// For `:models`.

@@ -219,7 +219,10 @@ impl Repl {
                 let problem = finished.problem.take().unwrap_or_default();
                 let failure = self.driver.session().turn().and_then(Turn::last_failure);
                 let line = match (failure, finished.reason) {
-                    (Some(_), _) => format!("no reply: {problem}"),
+                    (Some(failed), _) => match (self.options.advice)(failed) {
+                        Some(advice) => format!("no reply: {problem}; {advice}"),
+                        None => format!("no reply: {problem}"),
+                    },
                     (None, StopReason::Truncated) => format!("{problem}; ask it to go on"),
                     (None, _) => problem,
                 };
