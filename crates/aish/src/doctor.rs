@@ -172,6 +172,8 @@ pub async fn run(common: &Common, question: Question) -> Result<u8, Failure> {
     for finding in &mut findings {
         if let Some(redactor) = &redactor {
             finding.message = redactor.redact(&finding.message).into_owned();
+            // What to do may repeat what other servers said.
+            finding.advice = redactor.redact(&finding.advice).into_owned();
         }
     }
     report(&findings, common.output)

@@ -108,7 +108,8 @@ impl Setup {
                     self.name
                 ),
             }),
-            "http_404" => Some(match self.address_name() {
+            // Nothing of a model is there, or nothing that takes a question.
+            "http_404" | "http_405" | "http_501" => Some(match self.address_name() {
                 Some(address) => {
                     format!("check {address} and the model's name (`aish models list` lists what there is)")
                 }
@@ -172,6 +173,7 @@ mod tests {
             "http_404",
             "check OPENAI_BASE_URL and the model's name (`aish models list` lists what there is)",
         );
+        assert_eq!(moved.advice("http_501"), moved.advice("http_404"));
         check(&moved, "http_500", "");
         let here = Setup::found(&Candidate::of_preset(preset::find("ollama").unwrap(), |_| false));
         check(&here, "connect", "start the server");
