@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 mod place;
 mod rule;
 
-pub use place::{is_secret_path, normal};
 use place::{Places, is_protected_path};
+pub use place::{is_secret_path, normal};
 pub use rule::{Rule, wildcard};
 
 /// When calls are asked about (SPEC 5.2).
