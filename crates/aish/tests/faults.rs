@@ -210,14 +210,12 @@ fn call_cut_by(end: impl FnOnce(Reply) -> Reply) -> Reply {
     end(reply)
 }
 
-/// SPEC 7.3, 7.4, 12: a call of a reply that was cut, by the network or by a limit, is never run; nothing was shown, so it is
-/// asked for again.
+/// SPEC 7.3, 7.4, 12: a call of a reply that was cut is never run; nothing was shown, so it is asked for again.
 #[test]
 fn cut_in_a_call() {
-    let cuts: [fn(Reply) -> Reply; 4] = [
+    let cuts: [fn(Reply) -> Reply; 3] = [
         |reply| reply.cuts(Cut::Fin),
         |reply| reply.cuts(Cut::Reset),
-        |reply| reply.finish("length").done(),
         |reply| reply.done(),
     ];
     for (n, cut) in cuts.into_iter().enumerate() {
@@ -229,6 +227,22 @@ fn cut_in_a_call() {
         assert!(of_kind(&only_export(&sandbox), "call_started").is_empty());
         assert_goes_on(&sandbox, &server);
     }
+}
+
+/// SPEC 7.3, 10.4: a call that the length limit cut is not run, and not asked for again only to be cut again; what was cut is
+/// said, to the person and to the model.
+#[test]
+fn a_call_reaches_its_length() {
+    let server = strict([call_cut_by(|reply| reply.finish("length").done())]);
+    let sandbox = Sandbox::with_model(&server);
+    let output = sandbox.run(&["-p", "hi", "--approval", "full"]).exits(1);
+    let how = "the reply reached its length limit in the middle of a call of bash, which was not run";
+    assert!(output.stderr.contains(how), "{output:?}");
+    assert!(!sandbox.path("ran").exists());
+    assert_eq!(server.requests().len(), 1);
+    assert_goes_on(&sandbox, &server);
+    let told = format!("{:?}", server.requests()[1].messages());
+    assert!(told.contains(how), "{told}");
 }
 
 /// SPEC 7.3, 10.2: a reply that reached its length is shown and kept, and the exit code says that it is not whole.
@@ -247,7 +261,7 @@ fn reaches_its_length() {
         text(&object["reply"]).starts_with("and so on and\n[stopped:"),
         "{object}"
     );
-    assert!(output.stderr.contains("cut off"), "{output:?}");
+    assert!(output.stderr.contains("reached its length limit"), "{output:?}");
     assert_goes_on(&sandbox, &server);
 }
 

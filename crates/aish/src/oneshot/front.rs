@@ -209,6 +209,9 @@ impl<'a> Front<'a> {
                         let advice = advice.unwrap_or_else(|| model_advice(&failed.error).to_owned());
                         self.say(&format!("no reply: {problem}; {advice}"));
                     }
+                    None if finished.reason == StopReason::Truncated => {
+                        self.say(&format!("{problem}; `aish --continue -p \"go on\"` asks it to go on"));
+                    }
                     None => self.say(problem),
                 }
                 FAILED
