@@ -33,6 +33,9 @@ impl Front<'_> {
                     self.say(&format!(
                         "the reply does not fit the schema: {problem}; asking once more"
                     ));
+                    // What there was to find out is found out. Without tools the server can hold the reply to the schema itself,
+                    // which local ones cannot do beside calls.
+                    driver.engine().update(|settings| settings.tools = false);
                     driver.start(&ask_again(&problem), Vec::new()).await?;
                     continue;
                 }
