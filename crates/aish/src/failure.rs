@@ -140,7 +140,7 @@ impl From<StoreError> for Failure {
 pub fn model_advice(error: &str) -> &'static str {
     match error {
         "context_overflow" => "begin a new session, or use a model with a larger context",
-        _ => "the question is kept: `aish --continue` goes on from here",
+        _ => "the question is kept: `aish --continue -p 'once more'` asks again",
     }
 }
 

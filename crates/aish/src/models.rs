@@ -241,23 +241,52 @@ impl Registry {
     }
 
     fn add(&self, candidate: &Candidate, model: &Listed) -> Found {
-        // A server that was named needs no name in front: there is only one.
-        let found = Found {
+        let mut found = Found {
             name: match candidate.name {
+                // A server that was named needs no name in front: there is only one.
                 discover::NAMED => model.id.clone(),
                 provider => format!("{provider}/{}", model.id),
             },
             candidate: candidate.clone(),
             model: model.clone(),
         };
+        let is_named = candidate.name == discover::NAMED;
+        if is_named {
+            found.name = self.name_at_named_server(&found);
+        }
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same_place = |known: &Found| {
+            (known.candidate.name, &known.candidate.base_url) == (found.candidate.name, &found.candidate.base_url)
+        };
         match all.iter_mut().find(|known| known.name == found.name) {
             // What is told last is known best, but a mere name tells nothing.
-            Some(known) if *model != Listed::unlisted(&model.id) => known.clone_from(&found),
+            Some(known) if is_same_place(known) && *model != Listed::unlisted(&model.id) => known.clone_from(&found),
+            // The names of a server's models may look like those of a provider: the server that was named has them.
+            Some(known) if is_named && !is_same_place(known) => known.clone_from(&found),
             Some(_) => {}
             None => all.push(found.clone()),
         }
         found
+    }
+
+    /// What a model of the server of `AISH_BASE_URL` is called: as the configuration calls it where it is the same model there,
+    /// and never as one that is somewhere else, to which its questions would then go.
+    fn name_at_named_server(&self, found: &Found) -> String {
+        let profile = Choice::found(found).profile;
+        let address = |url: &str| url.trim_end_matches('/').to_owned();
+        let is_it = |model: &&ModelConfig| {
+            (model.profile.format, &model.profile.model) == (profile.format, &profile.model)
+                && address(&model.profile.base_url) == address(&profile.base_url)
+        };
+        if let Some(twin) = self.configured.iter().find(is_it) {
+            return twin.name.clone();
+        }
+        let is_taken = self.configured.iter().any(|model| model.name == found.name);
+        if is_taken {
+            format!("AISH_BASE_URL/{}", found.name)
+        } else {
+            found.name.clone()
+        }
     }
 
     fn found(&self, name: &str) -> Option<Found> {

@@ -216,3 +216,29 @@ fn advice_for_newcomers() {
         assert!(!said.contains("key_env"), "{output:?}");
     }
 }
+
+/// SPEC 7.7, 12: the server that was named is asked, whatever the configuration calls a model elsewhere; what the
+/// configuration says of the same model there holds.
+#[test]
+fn the_server_that_was_named_is_asked() {
+    let named = FakeServer::builder()
+        .models(&["m"])
+        .otherwise(|_| Reply::text("here"))
+        .start();
+    let elsewhere = FakeServer::builder()
+        .models(&["m"])
+        .otherwise(|_| Reply::text("there"))
+        .start();
+    let config = |url: &str| format!("[models.m]\nbase_url = \"{url}\"\nmodel = \"m\"\nmax_output_tokens = 77\n");
+    let sandbox = Sandbox::new()
+        .config(&config(&elsewhere.base_url()))
+        .env("AISH_BASE_URL", &named.base_url());
+    let output = sandbox.run(&["-p", "private"]).success();
+    assert_eq!((output.stdout.as_str(), elsewhere.requests().len()), ("here\n", 0));
+    assert!(named.only_request().json.get("max_tokens").is_none());
+    let same = Sandbox::new()
+        .config(&config(&named.base_url()))
+        .env("AISH_BASE_URL", &named.base_url());
+    same.run(&["-p", "again"]).success();
+    assert_eq!(named.requests()[1].json["max_tokens"], 77);
+}

@@ -71,8 +71,7 @@ impl Driver {
             .filter(|name| *name != settings.model)
             .map(|name| models.model(name))
         {
-            // What it would have to leave out, the session's own model may have room for.
-            Some(Ok(model)) if self.prompt_for(&model, settings).left_out == 0 => Ok(model),
+            Some(Ok(model)) if self.fits(&model, settings) => Ok(model),
             Some(Ok(_)) => models.model(&settings.model).map_err(EngineError::Model),
             Some(Err(why)) => {
                 self.say_once(&format!("routing is left out: {why}"));
@@ -80,6 +79,12 @@ impl Driver {
             }
             None => models.model(&settings.model).map_err(EngineError::Model),
         }
+    }
+
+    /// Whether a routed model can be sent all there is: what it would have to leave out, the session's own may have room for.
+    fn fits(&self, model: &Model, settings: &Settings) -> bool {
+        let prompt = self.prompt_for(model, settings);
+        prompt.left_out == 0 && (model.images || !prompt.has_images())
     }
 
     /// The model to ask instead of one that fails: the first of its chain, then of the chains before it, then the one the

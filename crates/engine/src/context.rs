@@ -27,7 +27,7 @@ const REPLY_TOKENS_MIN: u64 = 512;
 /// The parts of a context that are freed at once.
 const STEPS: usize = 4;
 /// Characters of a result of the last round that are kept however little room there is.
-const ROUND_RESULT_CHARS_MIN: usize = 1_000;
+const ROUND_RESULT_CHARS_MIN: usize = 200;
 /// What stands in for a result that was left out.
 const LEFT_OUT: &str =
     "[left out: an older result that no longer fits the context; call the tool again if it is needed]";
@@ -386,7 +386,11 @@ mod tests {
         assert_eq!(fitted(2_900), left_out(&[1]));
         assert_eq!(fitted(1_600), left_out(&[1, 7]));
         assert_eq!(fitted(1_200), left_out(&[1, 7])[5..]);
-        assert_eq!(fitted(0), left_out(&[1, 7])[5..]);
+        // Where even the last round does not fit, its results are cut, head and tail kept.
+        let mut cut = left_out(&[1, 7])[5..].to_vec();
+        let last = cut.len() - 1;
+        cut[last] = result(&cut_result(&long, ROUND_RESULT_CHARS_MIN));
+        assert_eq!(fitted(0), cut);
     }
 
     /// SPEC 10.5: no known secret goes to a model, wherever in the conversation it stands.

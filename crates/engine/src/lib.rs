@@ -162,6 +162,8 @@ pub struct Finished {
     pub reason: StopReason,
     /// The assistant text of its last reply, closing text included.
     pub reply: String,
+    /// The same without what closed the turn: only what the model said.
+    pub said: String,
     /// Tokens of all its replies.
     pub usage: Usage,
     /// The model that answered last, by its configured name.

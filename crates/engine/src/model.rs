@@ -149,12 +149,18 @@ impl Driver {
             let Attempt::Failed(error) = came else {
                 return came;
             };
-            if error.kind != ErrorKind::ContextOverflow || !prompt.can_shrink() {
+            // A model that was only routed to gives way to the session's own, which may have room for all of it.
+            let is_routed = model.name != settings.model && !self.is_handed_over();
+            if error.kind != ErrorKind::ContextOverflow || !prompt.can_shrink() || is_routed {
                 return Attempt::Failed(error);
             }
             self.learn_room(model, &prompt, &error);
             refusal = Some(error);
         }
+    }
+
+    fn is_handed_over(&self) -> bool {
+        self.session.turn().is_some_and(|turn| !turn.handed_to().is_empty())
     }
 
     /// Remembers how much a model takes, from the words it refused more with.

@@ -144,6 +144,7 @@ impl Driver {
                 reason = ended.reason;
             }
         }
+        let said = reply.clone();
         if !reply.is_empty() && !closing.is_empty() {
             reply.push('\n');
         }
@@ -155,6 +156,7 @@ impl Driver {
         Finished {
             reason,
             reply,
+            said,
             usage,
             model,
             problem,

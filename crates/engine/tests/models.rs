@@ -340,3 +340,24 @@ async fn the_servers_words_stay() {
     done(within(driver.drive(&notices, never())).await.unwrap());
     assert_eq!(statuses(&notices), ["too long; asking cloud instead"]);
 }
+
+/// SPEC 7.6: a routed model that refuses the conversation as too long, and one that takes no images where there is one, gives
+/// way to the session's own; nothing is left out for its sake.
+#[tokio::test]
+async fn a_routed_model_gives_way() {
+    let desk = Desk::new(vec![
+        (
+            "desk",
+            &[],
+            None,
+            vec![Act::text(&"answer ".repeat(500)), Act::text("all of it")],
+        ),
+        ("small", &[], None, vec![overflow()]),
+    ]);
+    route(&desk, Some("small"), None, None);
+    let mut driver = desk.driver();
+    finish(&mut driver, "a question that is not a short one").await;
+    assert_eq!(finish(&mut driver, "and?").await.reply, "all of it");
+    let asked = desk.models["desk"].0.asked();
+    assert_eq!(asked[1].messages.len(), 3);
+}

@@ -28,6 +28,9 @@ use tokio::time::{Instant, sleep_until};
 /// The least time between two writes of a reply: a fast stream is written in batches, and no eye sees the difference.
 const WRITE_PAUSE_MS: u64 = 4;
 
+/// What to do about a reply that was cut.
+const GO_ON: &str = "`aish --continue -p 'go on'` asks it to go on";
+
 /// Tells what happens, and asks where it can.
 pub(super) struct Front<'a> {
     app: &'a App,
@@ -204,13 +207,16 @@ impl<'a> Front<'a> {
             StopReason::Truncated | StopReason::ModelFailed => {
                 let problem = finished.problem.as_deref().unwrap_or_default();
                 match driver.session().turn().and_then(Turn::last_failure) {
+                    Some(failed) if failed.text_shown => {
+                        self.say(&format!("the reply broke off: {problem}; {GO_ON}"));
+                    }
                     Some(failed) => {
                         let advice = self.registry.advice(failed);
                         let advice = advice.unwrap_or_else(|| model_advice(&failed.error).to_owned());
                         self.say(&format!("no reply: {problem}; {advice}"));
                     }
                     None if finished.reason == StopReason::Truncated => {
-                        self.say(&format!("{problem}; `aish --continue -p \"go on\"` asks it to go on"));
+                        self.say(&format!("{problem}; {GO_ON}"));
                     }
                     None => self.say(problem),
                 }

@@ -51,7 +51,7 @@ impl Front<'_> {
     /// A reply that is no answer to a script; it is written all the same, for whoever wants to see what came.
     fn report_unfit(&self, driver: &Driver, finished: &Finished, problem: Option<&str>) -> u8 {
         match self.output {
-            Output::Text => self.print(|written| written.text(&finished.reply)),
+            Output::Text => self.print(|written| written.text(&finished.said)),
             Output::Json => self.print_finished(driver, finished, Some(&Value::Null)),
             Output::Jsonl => {}
         }
