@@ -24,6 +24,9 @@ const FILES_MAX: usize = 32;
 /// Images among them: with more, Anthropic takes only small ones.
 const IMAGES_MAX: usize = 20;
 
+/// Characters of base64 of all of them: Anthropic refuses requests above 32 MB, and an earlier question may have had some.
+const IMAGES_CHARS_MAX: usize = 20_000_000;
+
 /// What came of the mentions of a question.
 #[derive(Debug, Default, PartialEq)]
 pub struct Mentioned {
@@ -95,6 +98,13 @@ impl Mentioned {
                         "@{shown} is one image too many: a question may name {IMAGES_MAX}; name the rest in the next one"
                     ));
                 }
+                if image_chars(&self.parts) + data.len() > IMAGES_CHARS_MAX {
+                    return Err(format!(
+                        "@{shown} is too much with the images before it: together they may have {} MB; send it in the next \
+                         question, or smaller",
+                        IMAGES_CHARS_MAX / 4 * 3 / 1_000_000
+                    ));
+                }
                 self.parts.push(Part::Image { media_type, data });
             }
             Content::Text { text, whole_bytes } => {
@@ -113,6 +123,19 @@ impl Mentioned {
 
 fn count_images(parts: &[Part]) -> usize {
     parts.iter().filter(|part| matches!(part, Part::Image { .. })).count()
+}
+
+fn image_chars(parts: &[Part]) -> usize {
+    let chars = |part: &Part| match part {
+        Part::Image { data, .. } => data.len(),
+        Part::Text { .. }
+        | Part::Thinking { .. }
+        | Part::Context { .. }
+        | Part::Provider { .. }
+        | Part::Call { .. }
+        | Part::PartialCall { .. } => 0,
+    };
+    parts.iter().map(chars).sum()
 }
 
 /// The path of each image among a question's parts, as it was written, as far as its text tells: for showing a conversation

@@ -176,6 +176,24 @@ fn many_images() {
     );
 }
 
+/// SPEC 12: so are their bytes together: the request that carries them all has to be taken.
+#[test]
+fn many_large_images() {
+    let mut large = PNG.to_vec();
+    large.resize(IMAGE_BYTES_MAX, 0);
+    let folder = (0..4).fold(Folder::new(), |folder, n| {
+        // Each its own: the same bytes twice are still two files.
+        large[IMAGE_BYTES_MAX - 1] = n;
+        folder.file(&format!("{n}.png"), &large)
+    });
+    assert_eq!(folder.parts("@0.png @1.png @2.png").len(), 3);
+    let error = folder.gather("@0.png @1.png @2.png @3.png").unwrap_err();
+    assert!(
+        error.starts_with("@3.png is too much with the images before it: together they may have 15 MB"),
+        "{error}"
+    );
+}
+
 /// SPEC 12: a link does not lend its name to a file that was not named: elsewhere, hidden, or secret-looking.
 #[test]
 fn links() {

@@ -19,6 +19,9 @@ mod tests;
 pub(super) use asked::Asked;
 use rules::{OVERFLOW_RULES, RULES};
 
+/// Bytes of a model's name from which on it is taken out of a server's words: a shorter one may be a part of any word.
+const MODEL_NAME_BYTES_MIN: usize = 6;
+
 /// How often one request is written anew.
 pub(super) const ADAPTATIONS_MAX: usize = 8;
 
@@ -45,7 +48,14 @@ pub(super) fn adapt(kind: ErrorKind, said: &str, way: &Way, asked: &Asked) -> Op
         | ErrorKind::Protocol
         | ErrorKind::TooLarge => return None,
     };
+    // A model's name may hold the name of what it can do: `…-vision-preview has been decommissioned` refuses no image.
+    let model = way.profile.model.to_ascii_lowercase();
     let words = said.to_ascii_lowercase();
+    let words = if model.len() < MODEL_NAME_BYTES_MIN {
+        words
+    } else {
+        words.replace(&model, "")
+    };
     rules.iter().filter(|rule| rule.fits(&words)).find_map(|rule| {
         let mut changed = way.clone();
         rule.change.make(&mut changed, asked, &words);

@@ -72,6 +72,18 @@ fn check(words: &str, change: impl FnOnce(&mut ModelProfile)) {
     assert_eq!(got.as_ref(), Some(&expect), "{words}");
 }
 
+/// SPEC 10.4: the name of a model that is gone refuses nothing that its name speaks of.
+#[test]
+fn names_of_models() {
+    let words = "The model `llama-3.2-11b-vision-preview` has been decommissioned and is no longer supported.";
+    let gone = ModelProfile {
+        model: "llama-3.2-11b-vision-preview".to_owned(),
+        ..sending()
+    };
+    assert_eq!(changed(400, words, &gone), None);
+    assert!(changed(400, words, &sending()).is_some());
+}
+
 /// SPEC 7.1, 7.4: fields of the request.
 #[test]
 fn fields() {
