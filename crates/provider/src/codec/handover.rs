@@ -13,7 +13,7 @@
 //! | place of a call | as it was | as it was | without its signature |
 //! | cut call | as it was: codecs never send it | as it was | as it was |
 //!
-//! As text, thinking stands between `<thinking>` tags where it stood; of a provider's block only what [`readable`] finds is
+//! As text, thinking stands between `<thinking>` tags where it stood; of a provider's block only what `readable` finds is
 //! left, so that encrypted reasoning goes. Text made here joins the text beside it, because some formats take only one.
 //!
 //! A conversation that ends with a reply asks for its continuation, which templates take for an answer begun by us and some
