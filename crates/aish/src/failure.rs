@@ -1,8 +1,10 @@
 //! What a person is told when something cannot be done: what was tried and what went wrong, then what to do (SPEC 10.4). The
 //! exit code comes from the same place (SPEC 10.2).
 
+use aish_core::event::ModelFailed;
 use aish_core::sanitize;
-use aish_engine::EngineError;
+use aish_core::turn::{StopReason, Turn};
+use aish_engine::{EngineError, Finished};
 use aish_store::StoreError;
 use serde_json::{Value, json};
 
@@ -133,6 +135,26 @@ impl From<StoreError> for Failure {
             ),
             StoreError::Conflict { .. } | StoreError::LeaseLost(_) | StoreError::Format(_) => Self::failed(message),
         }
+    }
+}
+
+/// What a person is told of a turn that came to no whole answer. `advice` says what to do about a request that failed, `go_on`
+/// how a reply that was cut is gone on with.
+pub fn broken_turn(
+    turn: Option<&Turn>,
+    finished: &Finished,
+    advice: impl FnOnce(&ModelFailed) -> Option<String>,
+    go_on: &str,
+) -> String {
+    let problem = finished.problem.as_deref().unwrap_or_default();
+    match turn.and_then(Turn::last_failure) {
+        Some(failed) if failed.text_shown => format!("the reply broke off: {problem}; {go_on}"),
+        Some(failed) => match advice(failed) {
+            Some(advice) => format!("no reply: {problem}; {advice}"),
+            None => format!("no reply: {problem}"),
+        },
+        None if finished.reason == StopReason::Truncated => format!("{problem}; {go_on}"),
+        None => problem.to_owned(),
     }
 }
 

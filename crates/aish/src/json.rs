@@ -1,5 +1,5 @@
 //! JSON on its way out of the program. JSON escapes what is below a space and nothing else; here every character that acts on a
-//! terminal, reorders text or cannot be seen is written as `\uXXXX`, so that neither a terminal nor a person who looks at the
+//! terminal, reorders text or cannot be seen is written as an escape, e.g. `\u202e`, so that neither a terminal nor a person who looks at the
 //! lines is deceived (SPEC 8.8). To a parser the document is the same.
 
 use aish_core::sanitize::is_hostile;

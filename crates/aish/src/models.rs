@@ -272,13 +272,7 @@ impl Registry {
     /// What a model of the server of `AISH_BASE_URL` is called: as the configuration calls it where it is the same model there,
     /// and never as one that is somewhere else, to which its questions would then go.
     fn name_at_named_server(&self, found: &Found) -> String {
-        let profile = Choice::found(found).profile;
-        let address = |url: &str| url.trim_end_matches('/').to_owned();
-        let is_it = |model: &&ModelConfig| {
-            (model.profile.format, &model.profile.model) == (profile.format, &profile.model)
-                && address(&model.profile.base_url) == address(&profile.base_url)
-        };
-        if let Some(twin) = self.configured.iter().find(is_it) {
+        if let Some(twin) = twin(&self.configured, &Choice::found(found).profile) {
             return twin.name.clone();
         }
         let is_taken = self.configured.iter().any(|model| model.name == found.name);
@@ -357,6 +351,15 @@ impl Choice {
             setup: Setup::found(&found.candidate),
         }
     }
+}
+
+/// The configured model that is the same one: of that name, at that address, in that format.
+fn twin<'c>(configured: &'c [ModelConfig], profile: &ModelProfile) -> Option<&'c ModelConfig> {
+    let place = |profile: &ModelProfile| profile.base_url.trim_end_matches('/').to_owned();
+    configured.iter().find(|model| {
+        (model.profile.format, &model.profile.model) == (profile.format, &profile.model)
+            && place(&model.profile) == place(profile)
+    })
 }
 
 impl Models for Registry {

@@ -6,6 +6,7 @@
 //!
 //! [`ModelFailed::fallback`]: aish_core::event::ModelFailed::fallback
 
+use crate::context::Prompt;
 use crate::driver::Driver;
 use crate::{EngineError, Model, Settings};
 use aish_core::Turn;
@@ -23,6 +24,15 @@ pub struct Routing {
     pub work: Option<String>,
     /// For summing up where a turn's limit is reached.
     pub summary: Option<String>,
+}
+
+/// The model for a request.
+pub(crate) struct Choice {
+    pub(crate) model: Model,
+    /// It was routed to: the session's own model is there to give way to.
+    pub(crate) is_routed: bool,
+    /// What it is sent first, where that had to be built to choose it.
+    pub(crate) prompt: Option<Prompt>,
 }
 
 impl Routing {
@@ -48,43 +58,53 @@ impl Driver {
     ///
     /// # Errors
     /// It cannot be asked at all, and nothing was routed to that could be left out.
-    pub(crate) fn chosen_model(
+    pub(crate) fn choose_model(
         &self,
         settings: &Settings,
         tool_choice: ToolChoice,
         handed_to: Option<&str>,
-    ) -> Result<Model, EngineError> {
+    ) -> Result<Choice, EngineError> {
         let models = &self.engine.models;
-        if let Some(name) = handed_to {
-            return models.model(name).map_err(EngineError::Model);
-        }
-        let turn = self.session.turn();
-        let routed = turn.and_then(|turn| {
-            let question = self.session.events().iter().rev();
-            let question = question
-                .take_while(|event| event.turn == turn.number())
-                .filter(|event| matches!(event.body, Body::User(_)))
-                .last();
-            settings.routing.route(turn, question, tool_choice)
-        });
-        match routed
-            .filter(|name| *name != settings.model)
-            .map(|name| models.model(name))
-        {
-            Some(Ok(model)) if self.fits(&model, settings) => Ok(model),
-            Some(Ok(_)) => models.model(&settings.model).map_err(EngineError::Model),
-            Some(Err(why)) => {
-                self.say_once(&format!("routing is left out: {why}"));
-                models.model(&settings.model).map_err(EngineError::Model)
+        let routed = self.route(settings, tool_choice);
+        if let Some(name) = routed.filter(|name| handed_to.is_none() && *name != settings.model) {
+            match models.model(name) {
+                Ok(model) => {
+                    let prompt = self.prompt_for(&model, settings);
+                    // What it would have to leave out, the session's own may have room for.
+                    if prompt.left_out == 0 && (model.images || !prompt.has_images()) {
+                        return Ok(Choice {
+                            model,
+                            is_routed: true,
+                            prompt: Some(prompt),
+                        });
+                    }
+                }
+                Err(why) => self.say_once(&format!("routing is left out: {why}")),
             }
-            None => models.model(&settings.model).map_err(EngineError::Model),
         }
+        let model = models.model(handed_to.unwrap_or(&settings.model));
+        let model = model.map_err(EngineError::Model)?;
+        Ok(Choice {
+            model,
+            is_routed: false,
+            prompt: None,
+        })
     }
 
-    /// Whether a routed model can be sent all there is: what it would have to leave out, the session's own may have room for.
-    fn fits(&self, model: &Model, settings: &Settings) -> bool {
-        let prompt = self.prompt_for(model, settings);
-        prompt.left_out == 0 && (model.images || !prompt.has_images())
+    /// The name that the routing gives for the next request, if it gives one.
+    fn route<'s>(&self, settings: &'s Settings, tool_choice: ToolChoice) -> Option<&'s str> {
+        let turn = self.session.turn()?;
+        let question = self
+            .turn_events(turn)
+            .filter(|event| matches!(event.body, Body::User(_)));
+        settings.routing.route(turn, question.last(), tool_choice)
+    }
+
+    /// The events of a turn that is the last one, the newest first.
+    fn turn_events(&self, turn: &Turn) -> impl Iterator<Item = &Event> {
+        let number = turn.number();
+        let events = self.session.events().iter().rev();
+        events.take_while(move |event| event.turn == number)
     }
 
     /// The model to ask instead of one that fails: the first of its chain, then of the chains before it, then the one the
@@ -103,15 +123,9 @@ impl Driver {
         // One that was only routed to is not all there is.
         chains.push(vec![first]);
         let has_failed = |name: &String| {
-            let of_turn = self
-                .session
-                .events()
-                .iter()
-                .rev()
-                .take_while(|event| event.turn == turn.number());
             let is_of =
                 |event: &Event| matches!(&event.body, Body::ModelFailed(data) if data.model.as_ref() == Some(name));
-            of_turn.into_iter().any(is_of)
+            self.turn_events(turn).any(is_of)
         };
         let tried = |name: &String| *name == failed.name || turn.handed_to().contains(name) || has_failed(name);
         chains

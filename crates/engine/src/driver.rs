@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// How long a process that is about to end waits for what cancelled calls left behind.
 const SETTLE_MS: u64 = 2_000;
+/// Lines that are remembered as told: a server may word each refusal anew, and then they are told again.
+const TOLD_MAX: usize = 256;
 /// What a cancelled turn says of itself.
 const INTERRUPTED_BY_USER: &str = "interrupted by the user";
 
@@ -426,6 +428,9 @@ impl Driver {
     /// The same, but a line that was told before is not told again.
     pub(crate) fn say_once(&self, text: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() == TOLD_MAX {
+            told.clear();
+        }
         if told.insert(text.to_owned()) {
             self.say(text.to_owned());
         }

@@ -1,5 +1,6 @@
 //! Asking the model: one attempt at one reply, watched as it streams, recorded when it is whole.
 
+use crate::choice::Choice;
 use crate::clock::random;
 use crate::context;
 use crate::driver::Driver;
@@ -9,7 +10,6 @@ use aish_core::Turn;
 use aish_core::event::{Assistant, Body, Draft, Function, ModelFailed, ReplyStop, ToolCall, Usage};
 use aish_core::message::{Part, ToolChoice, text_of};
 use aish_core::sanitize::single_line;
-use aish_provider::codec::failure;
 use aish_provider::{Delta, ErrorKind, ProviderError, Reply, Request};
 use aish_store::Durability;
 use aish_tools::Cancel;
@@ -78,10 +78,13 @@ impl Driver {
             }
         }
         let settings = self.engine.settings();
-        let model = self.chosen_model(&settings, ask.tool_choice, ask.handed_to.as_deref())?;
-        self.tell_of_hand_over(ask, &model);
+        let mut choice = self.choose_model(&settings, ask.tool_choice, ask.handed_to.as_deref())?;
+        self.tell_of_hand_over(ask, &choice.model);
         let context_seq = self.session.last_seq();
-        let outcome = self.attempt(&model, &settings, ask.tool_choice, notices, stop).await;
+        let outcome = self
+            .attempt(&mut choice, &settings, ask.tool_choice, notices, stop)
+            .await;
+        let model = choice.model;
         let came = Came {
             model: &model,
             attempt,
@@ -124,15 +127,17 @@ impl Driver {
     /// while there is something that can be left out.
     async fn attempt(
         &mut self,
-        model: &Model,
+        choice: &mut Choice,
         settings: &Settings,
         tool_choice: ToolChoice,
         notices: &Notices,
         stop: &Cancel,
     ) -> Attempt {
+        let model = &choice.model;
         let mut refusal = None;
         loop {
-            let prompt = self.prompt_for(model, settings);
+            let ready = choice.prompt.take();
+            let prompt = ready.unwrap_or_else(|| self.prompt_for(model, settings));
             if prompt.is_too_long && (refusal.is_some() || self.stand_in(model).is_some()) {
                 return Attempt::Failed(refusal.unwrap_or_else(|| too_long(model)));
             }
@@ -150,8 +155,7 @@ impl Driver {
                 return came;
             };
             // A model that was only routed to gives way to the session's own, which may have room for all of it.
-            let is_routed = model.name != settings.model && !self.is_handed_over();
-            if error.kind != ErrorKind::ContextOverflow || !prompt.can_shrink() || is_routed {
+            if error.kind != ErrorKind::ContextOverflow || !prompt.can_shrink() || choice.is_routed {
                 return Attempt::Failed(error);
             }
             self.learn_room(model, &prompt, &error);
@@ -159,13 +163,9 @@ impl Driver {
         }
     }
 
-    fn is_handed_over(&self) -> bool {
-        self.session.turn().is_some_and(|turn| !turn.handed_to().is_empty())
-    }
-
     /// Remembers how much a model takes, from the words it refused more with.
     fn learn_room(&mut self, model: &Model, prompt: &context::Prompt, error: &ProviderError) {
-        let window = failure::window_in(&error.message);
+        let window = error.context_window();
         let hint = match (window, model.context_window) {
             (Some(window), None) => format!(" (`context_window = {window}` for this model says so at once)"),
             (Some(_) | None, _) => String::new(),

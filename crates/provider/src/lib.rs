@@ -110,6 +110,13 @@ pub struct ProviderError {
     pub retry_after: Option<Duration>,
 }
 
+impl ProviderError {
+    /// The tokens that fit the model's context, where the server's words say it.
+    pub fn context_window(&self) -> Option<u64> {
+        codec::failure::window_in(&self.message)
+    }
+}
+
 /// What kind of failure a request met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {

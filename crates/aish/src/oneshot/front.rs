@@ -5,7 +5,7 @@ use super::written::Written;
 use crate::app::App;
 use crate::asking::{Asked, Asker, ask_all};
 use crate::cli::Output;
-use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, model_advice};
+use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, broken_turn, model_advice};
 use crate::models::Registry;
 use crate::prices::Prices;
 use crate::schema::Schema;
@@ -14,6 +14,7 @@ use crate::term::approval::{self, Decision, Question};
 use crate::term::countdown::retry_text;
 use crate::term::tty::Tty;
 use crate::usage::Tally;
+use aish_core::event::ModelFailed;
 use aish_core::redact::Redactor;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending};
@@ -205,21 +206,11 @@ impl<'a> Front<'a> {
         match finished.reason {
             StopReason::End | StopReason::Limit | StopReason::Declined => DONE,
             StopReason::Truncated | StopReason::ModelFailed => {
-                let problem = finished.problem.as_deref().unwrap_or_default();
-                match driver.session().turn().and_then(Turn::last_failure) {
-                    Some(failed) if failed.text_shown => {
-                        self.say(&format!("the reply broke off: {problem}; {GO_ON}"));
-                    }
-                    Some(failed) => {
-                        let advice = self.registry.advice(failed);
-                        let advice = advice.unwrap_or_else(|| model_advice(&failed.error).to_owned());
-                        self.say(&format!("no reply: {problem}; {advice}"));
-                    }
-                    None if finished.reason == StopReason::Truncated => {
-                        self.say(&format!("{problem}; {GO_ON}"));
-                    }
-                    None => self.say(problem),
-                }
+                let advice = |failed: &ModelFailed| {
+                    let advice = self.registry.advice(failed);
+                    Some(advice.unwrap_or_else(|| model_advice(&failed.error).to_owned()))
+                };
+                self.say(&broken_turn(driver.session().turn(), finished, advice, GO_ON));
                 FAILED
             }
             StopReason::Cancelled => {

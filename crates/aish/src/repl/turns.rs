@@ -4,6 +4,7 @@ use super::front::Front;
 use super::{Kind, Repl, ReplError, SaveRule, Wait};
 use crate::asking::{self, Asker};
 use crate::directory::{self, Gone};
+use crate::failure::broken_turn;
 use crate::mentions::{self, Places};
 use crate::paths::Environment;
 use crate::term::Look;
@@ -113,7 +114,7 @@ impl Repl {
     }
 
     async fn drive_to_end(&mut self) -> Result<TurnEnd, ReplError> {
-        let mut finished = loop {
+        let finished = loop {
             let driver = &mut self.driver;
             let outcome = self
                 .front
@@ -137,7 +138,7 @@ impl Repl {
             }
         };
         self.front.draw(|renderer, out| renderer.turn_over(out)).await;
-        self.report(&mut finished).await;
+        self.report(&finished).await;
         self.show_usage().await;
         Ok(TurnEnd::Over(finished.reason))
     }
@@ -211,21 +212,13 @@ impl Repl {
         answer.is_some_and(|line| line.starts_with(['y', 'Y']))
     }
 
-    async fn report(&mut self, finished: &mut Finished) {
+    async fn report(&mut self, finished: &Finished) {
         match finished.reason {
             StopReason::End | StopReason::Declined | StopReason::Limit => {}
             StopReason::Cancelled => self.front.say("stopped").await,
             StopReason::Truncated | StopReason::ModelFailed => {
-                let problem = finished.problem.take().unwrap_or_default();
-                let failure = self.driver.session().turn().and_then(Turn::last_failure);
-                let line = match (failure, finished.reason) {
-                    (Some(failed), _) => match (self.options.advice)(failed) {
-                        Some(advice) => format!("no reply: {problem}; {advice}"),
-                        None => format!("no reply: {problem}"),
-                    },
-                    (None, StopReason::Truncated) => format!("{problem}; ask it to go on"),
-                    (None, _) => problem,
-                };
+                let turn = self.driver.session().turn();
+                let line = broken_turn(turn, finished, &self.options.advice, "ask it to go on");
                 self.front.say(&line).await;
             }
         }

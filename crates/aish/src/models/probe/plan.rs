@@ -8,7 +8,7 @@ use crate::config::check::is_in_model_name;
 use crate::config::layers::Layers;
 use crate::config::value::toml_path;
 use crate::config::{Config, ModelSetting, text_value};
-use crate::models::{Choice, Found};
+use crate::models::{Choice, Found, twin};
 use aish_provider::ModelProfile;
 use aish_provider::codec::schema::SchemaDialect;
 use aish_provider::http::secrets_of;
@@ -51,7 +51,7 @@ impl Plan {
         found: Option<&Found>,
         profile: &ModelProfile,
     ) -> Self {
-        let twin = found.and_then(|_| twin(config, choice));
+        let twin = found.and_then(|_| twin(&config.models, &choice.profile).map(|twin| twin.name.as_str()));
         let name = match (found, twin) {
             (None, _) => choice.name.clone(),
             (Some(_), Some(twin)) => twin.to_owned(),
@@ -114,17 +114,6 @@ fn obstacle(layers: &Layers, name: &str, introduced: Option<&ModelProfile>) -> O
     Some(format!(
         "[{table}] stands in the project's file ({project}): write it there"
     ))
-}
-
-/// The configured model that a found one is.
-fn twin<'a>(config: &'a Config, choice: &Choice) -> Option<&'a str> {
-    let address = |profile: &ModelProfile| profile.base_url.trim_end_matches('/').to_owned();
-    let is_it = |profile: &ModelProfile| {
-        (profile.format, &profile.model) == (choice.profile.format, &choice.profile.model)
-            && address(profile) == address(&choice.profile)
-    };
-    let twin = config.models.iter().find(|model| is_it(&model.profile))?;
-    Some(&twin.name)
 }
 
 /// A name for a found model: its own, unless the configuration takes none like it, has it, or would take it for a model of
