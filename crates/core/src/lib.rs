@@ -28,6 +28,7 @@ pub mod policy;
 pub mod projection;
 pub mod redact;
 pub mod sanitize;
+pub mod secret;
 pub mod session;
 pub mod turn;
 

@@ -3,10 +3,10 @@
 
 use super::error::Origin;
 use super::layers::Layers;
-use super::resolved::Secret;
 use super::settings::{Kind, SETTINGS, Secrecy, Setting, find};
 use super::value::{Value, toml_path, toml_text};
 use aish_core::sanitize;
+use aish_core::secret::Secret;
 
 /// The configuration in force. The text is TOML again, but for the hidden secrets.
 pub fn show(layers: &Layers) -> String {

@@ -4,11 +4,12 @@ use super::{File, expect_none, files, root};
 use std::fs;
 
 /// Crate and the crates of ours it may use, none by default.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("core", &[]),
     ("command", &["core"]),
     ("provider", &["core"]),
     ("tools", &["core", "command"]),
+    ("mcp", &["core", "tools"]),
     ("store", &["core"]),
     ("shell", &["core", "command"]),
     ("engine", &["core", "provider", "tools", "store"]),
@@ -16,7 +17,7 @@ const EDGES: [(&str, &[&str]); 9] = [
     (
         "aish",
         &[
-            "core", "command", "provider", "tools", "store", "shell", "engine", "server",
+            "core", "command", "provider", "tools", "mcp", "store", "shell", "engine", "server",
         ],
     ),
 ];

@@ -6,9 +6,10 @@ mod layering;
 mod mistakes;
 mod reach;
 
-use super::resolved::{ApprovalConfig, McpConfig, McpTransport, Secret, ShellConfig, ToolsConfig};
+use super::resolved::{ApprovalConfig, McpConfig, McpTransport, ShellConfig, ToolsConfig};
 use super::*;
 use crate::paths::Environment;
+use aish_core::secret::Secret;
 
 fn source(layer: Layer, text: &str) -> Source {
     let name = match layer {

@@ -1,0 +1,82 @@
+//! What can go wrong with a server: one kind for each thing a person does about it, and one line that says it.
+
+use std::fmt;
+
+/// What kind of failure it is: what may be done about it depends on this alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// It cannot be reached, or its program cannot be started.
+    Unreachable,
+    /// It did not answer in time.
+    Timeout,
+    /// It wants to know who asks (401); the challenge of its `WWW-Authenticate` header, if there was one.
+    Unauthorized {
+        /// The header's value, for the search of an authorization server (RFC 9728).
+        challenge: Option<String>,
+    },
+    /// It knows who asks and refuses (403).
+    Forbidden,
+    /// It has forgotten the session (404, or 400 where servers say it so).
+    SessionLost,
+    /// Another status of HTTP.
+    Status(u16),
+    /// What it sent is not the protocol.
+    Protocol,
+    /// What it sent is larger than is taken from it.
+    TooLarge,
+    /// A JSON-RPC error: the server's own words.
+    Rpc {
+        /// The code, e.g. -32602.
+        code: i64,
+    },
+    /// Its process ended, or the connection did.
+    Closed,
+    /// It speaks no version of the protocol that aish does.
+    Version,
+    /// The person, or the program, stopped waiting.
+    Cancelled,
+}
+
+/// A failure. The message is one line for a person, without the alias in front; it is not escaped, and may hold what a server
+/// said, but never a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpError {
+    /// What may be done about it.
+    pub kind: ErrorKind,
+    /// What was tried and what went wrong.
+    pub message: String,
+}
+
+impl McpError {
+    /// A failure of that kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// True where the same request may find a server that answers after connecting anew.
+    pub fn is_connection(&self) -> bool {
+        match self.kind {
+            ErrorKind::Unreachable | ErrorKind::SessionLost | ErrorKind::Closed => true,
+            ErrorKind::Timeout
+            | ErrorKind::Unauthorized { .. }
+            | ErrorKind::Forbidden
+            | ErrorKind::Status(_)
+            | ErrorKind::Protocol
+            | ErrorKind::TooLarge
+            | ErrorKind::Rpc { .. }
+            | ErrorKind::Version
+            | ErrorKind::Cancelled => false,
+        }
+    }
+}
+
+impl fmt::Display for McpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for McpError {}

@@ -1,0 +1,95 @@
+//! What a server may ask of us while it is connected (SPEC 6.9), and whom it asks.
+
+use crate::Alias;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+/// A question of a server to the person. All text is the server's: hostile until escaped.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Values for the fields of a flat schema, `{"type":"object","properties":{…}}`.
+    Form {
+        /// What it says.
+        message: String,
+        /// Which fields it wants.
+        schema: Value,
+    },
+    /// To open an address in a browser.
+    Url {
+        /// What it says.
+        message: String,
+        /// The address; never opened without the person's yes.
+        url: String,
+        /// How the server names this question.
+        id: String,
+    },
+}
+
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// Yes, with the values of a form; empty for an address.
+    Accepted(Map<String, Value>),
+    /// No.
+    Declined,
+    /// Nobody was there, or the question was dismissed.
+    Dismissed,
+}
+
+/// What happened at a server without anybody asking.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// Its tools are others now.
+    ToolsChanged,
+    /// Its prompts are others now.
+    PromptsChanged,
+    /// Its resources are others now.
+    ResourcesChanged,
+    /// A resource's content is another now.
+    ResourceUpdated {
+        /// Which one.
+        uri: String,
+    },
+    /// A line of its log.
+    Log {
+        /// `debug` … `emergency`.
+        level: String,
+        /// One line.
+        text: String,
+    },
+    /// A line of its standard error.
+    Stderr {
+        /// One line.
+        text: String,
+    },
+}
+
+/// Whoever answers a server and hears of it.
+pub trait Host: Send + Sync {
+    /// Asks the person. Returns [`Reply::Dismissed`] when nobody is there; has a deadline of its own.
+    fn ask<'a>(&'a self, server: &'a Alias, question: Question) -> BoxFuture<'a, Reply>;
+
+    /// Asks the person, then a model, for the server (`sampling/createMessage`): its parameters and its result as raw JSON.
+    ///
+    /// # Errors
+    /// Why there is no answer: the person declined, or there is no model.
+    fn sample<'a>(&'a self, server: &'a Alias, params: Value) -> BoxFuture<'a, Result<Value, String>>;
+
+    /// Hears of news. Never blocks.
+    fn news(&self, server: &Alias, news: News);
+}
+
+/// Nobody is there: every question is dismissed, every request for a model refused, news go unheard.
+pub struct Nobody;
+
+impl Host for Nobody {
+    fn ask<'a>(&'a self, _server: &'a Alias, _question: Question) -> BoxFuture<'a, Reply> {
+        Box::pin(std::future::ready(Reply::Dismissed))
+    }
+
+    fn sample<'a>(&'a self, _server: &'a Alias, _params: Value) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(std::future::ready(Err("nobody is here to allow it".to_owned())))
+    }
+
+    fn news(&self, _server: &Alias, _news: News) {}
+}

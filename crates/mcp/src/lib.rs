@@ -1,0 +1,28 @@
+//! MCP: servers as sources of tools.
+//!
+//! A [`ServerConfig`] says how a server is reached. [`connect`] opens a [`Peer`] to it, whatever era of the protocol it speaks and
+//! whichever transport. Everything a server offers is read leniently from the raw JSON of its replies, bounded, and believed
+//! in nothing: its names, schemas and hints decide nothing that policy decides.
+//!
+//! The wire is the official SDK's (`rmcp`), behind [`Peer`], which is all that the rest of this crate knows of it. Its two
+//! transports are our own halves: HTTP through the program's client ([`http`]) and a child process ([`stdio`]), because what
+//! servers get wrong, and what must be bounded, is there.
+
+mod alias;
+pub mod connect;
+mod error;
+pub mod host;
+pub mod http;
+mod offer;
+mod outcome;
+pub mod peer;
+mod server;
+pub mod stdio;
+
+pub use alias::{Alias, InvalidAlias};
+pub use error::{ErrorKind, McpError};
+pub use host::Host;
+pub use offer::{Definition, Hints, Offer};
+pub use outcome::Outcome;
+pub use peer::{About, Peer};
+pub use server::{Endpoint, Era, HttpEndpoint, ServerConfig, StdioEndpoint};
