@@ -8,12 +8,13 @@ use super::layers::Layers;
 use super::models;
 use super::reach;
 use super::resolved::{
-    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, Secret, ShellConfig, ToolsConfig,
+    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig, ToolsConfig,
 };
 use super::settings::find;
 use super::value::{Value, toml_path};
 use crate::paths::Environment;
 use aish_core::policy::{ApprovalMode, Rule};
+use aish_core::secret::Secret;
 use aish_engine::Routing;
 use std::sync::Arc;
 
