@@ -14,7 +14,7 @@ use crate::trust::{TrustStore, project_dir};
 use aish_core::limits::Limits;
 use aish_core::policy::Policy;
 use aish_core::redact::Redactor;
-use aish_engine::{Engine, Models, Routing, Settings};
+use aish_engine::{Engine, Models, Offered, Routing, Settings};
 use aish_store::Owner;
 use aish_store::sqlite::SqliteStore;
 use aish_tools::ToolContext;
@@ -164,7 +164,7 @@ impl App {
         let engine = Engine {
             store: self.store(),
             models: Arc::clone(&registry) as Arc<dyn Models>,
-            tools: Arc::new(ToolSet::builtin()),
+            tools: Offered::new(ToolSet::builtin()),
             owner: Owner::this_process(),
             redactor: self.redactor(),
             settings: RwLock::new(self.settings()),

@@ -123,7 +123,7 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, roo
         }
     }
     let tools = if settings.tools {
-        engine.tools.specs()
+        engine.tools.now().specs()
     } else {
         Vec::new()
     };

@@ -373,7 +373,7 @@ impl Driver {
         self.notices = notices.clone();
         let settings = self.engine.settings();
         let began = now_ms();
-        let ran = match self.engine.tools.get("bash") {
+        let ran = match self.engine.tools.now().get("bash") {
             Some(bash) => {
                 let arguments = serde_json::json!({ "command": line, "timeout_s": 3600 });
                 let progress = TypedCommand(notices.clone());

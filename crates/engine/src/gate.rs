@@ -80,11 +80,12 @@ impl Driver {
     /// What a call would do. The error is for the model.
     pub(crate) fn inspect(&self, name: &str, arguments: &str, settings: &Settings) -> Result<Inspected, String> {
         // A model that was offered no tools has none, whatever it calls.
-        let offered = settings.tools.then_some(&self.engine.tools);
-        let tool = offered
-            .and_then(|tools| tools.get(name))
+        let tools = self.engine.tools.now();
+        let tool = tools
+            .get(name)
+            .filter(|_| settings.tools)
             .ok_or_else(|| format!("Unknown tool: {name}"))?;
-        let arguments = self.engine.tools.validate(name, arguments)?;
+        let arguments = tools.validate(name, arguments)?;
         let action = tool.inspect(&arguments, &settings.context)?;
         Ok(Inspected {
             action,

@@ -16,7 +16,6 @@ use aish_core::{Digest, event::Usage};
 use aish_provider::Provider;
 use aish_store::{Owner, Store};
 use aish_tools::ToolContext;
-use aish_tools::set::ToolSet;
 use std::sync::{Arc, RwLock};
 
 mod append;
@@ -29,6 +28,7 @@ mod gate;
 mod lease;
 mod model;
 mod notice;
+mod offered;
 mod run;
 mod view;
 
@@ -38,6 +38,7 @@ pub use context::SYSTEM_PROMPT;
 pub use driver::{AnswerRequest, Answered, Driver};
 pub use error::EngineError;
 pub use notice::{Notice, Notices};
+pub use offered::Offered;
 
 /// A model ready to be asked.
 #[derive(Clone)]
@@ -99,7 +100,7 @@ pub struct Engine {
     /// The models.
     pub models: Arc<dyn Models>,
     /// The tools.
-    pub tools: Arc<ToolSet>,
+    pub tools: Offered,
     /// This process.
     pub owner: Owner,
     /// What must not leave.

@@ -186,7 +186,7 @@ impl Driver {
         if let Some(denial) = settings.policy.denial(&inspected.action) {
             return Err(denied(format!("denied by policy: {}", denial.rule), ResultEnd::Denied));
         }
-        let Some(tool) = self.engine.tools.get(&name) else {
+        let Some(tool) = self.engine.tools.now().get(&name).cloned() else {
             return Err(denied(format!("Unknown tool: {name}"), ResultEnd::Invalid));
         };
         Ok(Ready {
@@ -194,7 +194,7 @@ impl Driver {
             digest,
             readable: readable_call(&name, arguments),
             name: name.clone(),
-            tool: Arc::clone(tool),
+            tool,
             action: inspected.action,
         })
     }

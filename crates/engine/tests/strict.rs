@@ -148,7 +148,7 @@ impl Conversation {
         messages.push(Message::User {
             parts: vec![Part::text("and now?")],
         });
-        let tools = engine.tools.specs();
+        let tools = engine.tools.now().specs();
         for desk in &self.shared.desks {
             // Half of them in each conversation, some without tools: all of them in a few.
             if self.shared.percent(50) {

@@ -31,7 +31,7 @@ impl Repl {
             Meta::Model(Some(name)) => self.choose_model(name).await,
             Meta::Models => self.list_models().await,
             Meta::Tools => {
-                let text = tools(&self.engine.tools.specs(), self.columns());
+                let text = tools(&self.engine.tools.now().specs(), self.columns());
                 self.front.print(&text).await;
             }
             Meta::Policy(None) => {

@@ -135,7 +135,7 @@ pub fn engine(
     Arc::new(Engine {
         store,
         models: Arc::new(OneModel(provider)),
-        tools: Arc::new(tools),
+        tools: aish_engine::Offered::new(tools),
         owner,
         redactor: Redactor::default(),
         settings: RwLock::new(settings),
