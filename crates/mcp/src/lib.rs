@@ -13,10 +13,12 @@ pub mod connect;
 mod error;
 pub mod host;
 pub mod http;
+pub mod memory;
 mod offer;
 mod outcome;
 pub mod peer;
 mod server;
+pub mod servers;
 pub mod stdio;
 
 pub use alias::{Alias, InvalidAlias};

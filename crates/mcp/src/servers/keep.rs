@@ -1,0 +1,135 @@
+//! The task of one server: it connects, fetches what is offered, waits until the connection ends, and begins again.
+
+use super::{Connector, State, Status};
+use crate::memory::{Memory, Remembered};
+use crate::offer::Offer;
+use crate::{Era, ErrorKind, McpError, Peer, ServerConfig};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// The first pause before a server is tried again; it doubles each time it does not come.
+const AGAIN_START_MS: u64 = 1_000;
+/// The longest pause.
+const AGAIN_MAX_MS: u64 = 60_000;
+/// A connection that held this long was a good one: the pauses begin from the start.
+const HELD_MS: u64 = 30_000;
+
+pub(super) struct Keeper {
+    pub(super) config: Arc<ServerConfig>,
+    pub(super) connector: Arc<dyn Connector>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) status: watch::Sender<Status>,
+    pub(super) wake: Arc<Notify>,
+    pub(super) changed: watch::Sender<u64>,
+}
+
+impl Keeper {
+    /// Runs until it is aborted. `era` is what the server spoke last time.
+    pub(super) async fn run(self, mut era: Option<Era>) {
+        let mut pause_ms = AGAIN_START_MS;
+        loop {
+            self.set(State::Connecting, None);
+            let began = tokio::time::Instant::now();
+            let problem = match self.connect(&mut era).await {
+                Ok(peer) => self.stay(&peer).await,
+                Err(problem) => problem,
+            };
+            if began.elapsed() >= Duration::from_millis(HELD_MS) {
+                pause_ms = AGAIN_START_MS;
+            }
+            if !goes_away(&problem) {
+                self.set(State::Failed(problem), None);
+                self.wake.notified().await;
+                continue;
+            }
+            let again_in_ms = pause_ms;
+            self.set(State::Waiting { problem, again_in_ms }, None);
+            pause_ms = (pause_ms * 2).min(AGAIN_MAX_MS);
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(again_in_ms)) => {}
+                () = self.wake.notified() => pause_ms = AGAIN_START_MS,
+            }
+        }
+    }
+
+    /// Connects as the server was spoken to last time; where that fails, it is found out anew.
+    async fn connect(&self, era: &mut Option<Era>) -> Result<Arc<dyn Peer>, McpError> {
+        if let Some(known) = era.take().filter(|_| self.config.era == Era::Unknown) {
+            let config = ServerConfig {
+                era: known.clone(),
+                ..ServerConfig::clone(&self.config)
+            };
+            match self.connector.connect(&config).await {
+                Ok(peer) => {
+                    *era = Some(known);
+                    return Ok(peer);
+                }
+                // Another way of asking would fail alike.
+                Err(problem) if problem.kind == ErrorKind::Unreachable => return Err(problem),
+                Err(_) => {}
+            }
+        }
+        let peer = self.connector.connect(&self.config).await?;
+        *era = Some(Remembered::era_of(peer.about()));
+        Ok(peer)
+    }
+
+    /// Offers what the server has until the connection ends; gives why it did.
+    async fn stay(&self, peer: &Arc<dyn Peer>) -> McpError {
+        loop {
+            match Offer::fetch(peer.as_ref(), self.config.timeout).await {
+                Ok(offer) => {
+                    self.memory.keep(&self.config, peer.about(), &offer);
+                    let state = State::Ready;
+                    let peer = Some(Arc::clone(peer));
+                    self.status.send_replace(Status {
+                        state,
+                        offer: Arc::new(offer),
+                        peer,
+                    });
+                    self.changed.send_modify(|count| *count += 1);
+                }
+                Err(problem) => {
+                    peer.close().await;
+                    return problem;
+                }
+            }
+            tokio::select! {
+                problem = peer.ended() => {
+                    peer.close().await;
+                    return problem;
+                }
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    fn set(&self, state: State, peer: Option<Arc<dyn Peer>>) {
+        self.status.send_modify(|status| {
+            status.state = state;
+            status.peer = peer;
+        });
+        self.changed.send_modify(|count| *count += 1);
+    }
+}
+
+/// True for what may be over when the server is tried again.
+fn goes_away(problem: &McpError) -> bool {
+    match problem.kind {
+        ErrorKind::Unreachable
+        | ErrorKind::Timeout
+        | ErrorKind::SessionLost
+        | ErrorKind::Closed
+        | ErrorKind::Status(500..=599)
+        | ErrorKind::Status(429) => true,
+        ErrorKind::Unauthorized { .. }
+        | ErrorKind::Forbidden
+        | ErrorKind::Status(_)
+        | ErrorKind::Protocol
+        | ErrorKind::TooLarge
+        | ErrorKind::Rpc { .. }
+        | ErrorKind::Version
+        | ErrorKind::Cancelled => false,
+    }
+}
