@@ -5,14 +5,14 @@
 //! or cancelled and answered at once, is still cleaned up behind it. [`Running`] is the handle the rest of the crate
 //! holds.
 
-use super::tree::{TAG_NAME, Tree};
+use super::tree::{Ending, STRAGGLER_TICK_MS, TAG_NAME, Tree, nested_tag, new_tag};
 use super::watcher::{Listed, Watcher};
 use crate::capture::Capture;
 use crate::files::text::{Last, decode_piece};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io::{self, PipeReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -30,12 +30,6 @@ const PROGRESS_PIECES_MAX: usize = 64;
 const LINGER: Duration = Duration::from_millis(150);
 /// How long it may when it is still at work then, e.g. on a machine under load.
 const LINGER_BUSY: Duration = Duration::from_secs(1);
-/// Between asking processes to end and ending them.
-const TERM_GRACE_MS: u64 = 500;
-/// How long killed processes are waited for; one that the kernel holds cannot be ended sooner by anybody.
-const KILL_WAIT_MS: u64 = 2_000;
-/// How often stragglers, which give no notice of their end, are looked for.
-const STRAGGLER_TICK_MS: u64 = 5;
 /// Stack of the thread; it holds one buffer and calls nothing deep.
 const STACK_BYTES: usize = 256 * 1024;
 
@@ -193,7 +187,8 @@ fn start_child(spawn: &Spawn) -> Result<(Box<dyn ChildWrapper>, PipeReader, Stri
     };
     let (reader, writer) = io::pipe().map_err(failed)?;
     let errors = writer.try_clone().map_err(failed)?;
-    let tag = new_tag()?;
+    let tag = new_tag().map_err(|error| format!("Cannot start bash: {error}"))?;
+    let outer_tag = spawn.environment.iter().find(|(name, _)| name == TAG_NAME);
     let mut command = Command::new("bash");
     command
         .arg("-c")
@@ -201,7 +196,7 @@ fn start_child(spawn: &Spawn) -> Result<(Box<dyn ChildWrapper>, PipeReader, Stri
         .current_dir(&spawn.directory)
         .env_clear()
         .envs(spawn.environment.iter().map(|(name, value)| (name, value)))
-        .env(TAG_NAME, nested_tag(&spawn.environment, &tag))
+        .env(TAG_NAME, nested_tag(outer_tag.map(|(_, outer)| outer.as_str()), &tag))
         .stdin(Stdio::null())
         .stdout(writer)
         .stderr(errors);
@@ -212,19 +207,6 @@ fn start_child(spawn: &Spawn) -> Result<(Box<dyn ChildWrapper>, PipeReader, Stri
     Ok((child, reader, tag))
 }
 
-fn new_tag() -> Result<String, String> {
-    let random = getrandom::u64().map_err(|error| format!("Cannot start bash: {error}"))?;
-    Ok(format!("{}-{random:016x}", std::process::id()))
-}
-
-/// Keeps the tag of a command we run inside of.
-fn nested_tag(environment: &[(String, String)], tag: &str) -> String {
-    match environment.iter().find(|(name, _)| name == TAG_NAME) {
-        Some((_, outer)) => format!("{outer}:{tag}"),
-        None => tag.to_owned(),
-    }
-}
-
 /// Where a command is on its way to its end.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -232,10 +214,8 @@ enum Phase {
     Running,
     /// Its first process has exited at that moment, something still holds the pipe.
     Lingering(Instant),
-    /// Everything was asked to end, and will be killed then.
-    Asked(Instant),
-    /// Everything was killed, and is given up on then.
-    Killed(Instant),
+    /// Its processes are being ended.
+    Ending(Ending),
 }
 
 /// Why a command is being ended.
@@ -325,7 +305,7 @@ impl<'a> Supervisor<'a> {
             Phase::Running => self.deadline,
             Phase::Lingering(since) if now < since + LINGER => Some(since + LINGER),
             Phase::Lingering(_) => Some(now + tick),
-            Phase::Asked(until) | Phase::Killed(until) => Some(until.min(now + tick)),
+            Phase::Ending(ending) => Some(ending.next_look()),
         };
         let timeout = until.and_then(|until| Timespec::try_from(until.saturating_duration_since(now)).ok());
         let mut watched = vec![PollFd::new(&self.running.wake, PollFlags::IN)];
@@ -425,33 +405,20 @@ impl<'a> Supervisor<'a> {
             Phase::Lingering(since) if now < since + LINGER => {}
             Phase::Lingering(since) if now < since + LINGER_BUSY && self.tree.has_busy_others() => {}
             Phase::Lingering(_) => self.ask(),
-            Phase::Asked(_) if self.is_over() => return true,
-            Phase::Asked(until) if now >= until => self.kill(),
-            Phase::Asked(_) => {}
-            Phase::Killed(_) if self.is_over() => return true,
-            Phase::Killed(until) => {
-                // What was being started while the last signal went out is caught by this one.
-                self.tree.signal(Signal::KILL);
-                return now >= until;
-            }
+            Phase::Ending(ending) => match ending.advance(&self.tree, self.has_exited) {
+                Some(ending) => self.phase = Phase::Ending(ending),
+                None => return true,
+            },
         }
         false
     }
 
-    fn is_over(&self) -> bool {
-        self.has_exited && !self.tree.has_others()
-    }
-
     fn ask(&mut self) {
-        self.tree.signal(Signal::TERM);
-        // A stopped process takes the signal only when it goes on.
-        self.tree.signal(Signal::CONT);
-        self.phase = Phase::Asked(Instant::now() + Duration::from_millis(TERM_GRACE_MS));
+        self.phase = Phase::Ending(Ending::ask(&self.tree));
     }
 
     fn kill(&mut self) {
-        self.tree.signal(Signal::KILL);
-        self.phase = Phase::Killed(Instant::now() + Duration::from_millis(KILL_WAIT_MS));
+        self.phase = Phase::Ending(Ending::kill(&self.tree));
     }
 
     /// Takes what is left in the pipe when nobody writes any more; bounded, in case somebody does.

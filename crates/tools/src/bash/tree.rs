@@ -16,19 +16,25 @@ use std::collections::HashSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// The environment variable that marks a command's processes. Nested commands add theirs after a colon.
-pub(super) const TAG_NAME: &str = "AISH_CALL";
+/// The environment variable that marks a command's processes. Nested commands add theirs after a colon ([`nested_tag`]).
+pub const TAG_NAME: &str = "AISH_CALL";
 /// For this long after a command started, no process of it can have a lower id than it has: ids are given out in rising
 /// order and cannot come round that fast.
 const ASCENDING_IDS_S: u64 = 1;
 /// Looks at the list of processes until one is undisturbed; on a machine where something always starts, the last counts.
 const LOOKS_MAX: usize = 8;
+/// Between asking processes to end and ending them.
+const TERM_GRACE_MS: u64 = 500;
+/// How long killed processes are waited for; one that the kernel holds cannot be ended sooner by anybody.
+const KILL_WAIT_MS: u64 = 2_000;
+/// How often stragglers, which give no notice of their end, are looked for.
+pub const STRAGGLER_TICK_MS: u64 = 5;
 /// The flag of a kernel thread, which never has an environment (`PF_KTHREAD` of the kernel).
 const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
 
 /// One command's processes.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub struct Tree {
     leader: Pid,
     tag: String,
     started: Instant,
@@ -54,7 +60,7 @@ struct Process {
 
 impl Tree {
     /// The processes of a command whose first one was just started with the tag in its environment.
-    pub(super) fn new(leader: Pid, tag: String) -> Self {
+    pub fn new(leader: Pid, tag: String) -> Self {
         Self {
             leader,
             tag,
@@ -65,7 +71,7 @@ impl Tree {
 
     /// Signals the group and every straggler. Call it only while the leader has not been waited for: until then its id
     /// belongs to nobody else.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         // No such group any more is as good as ended.
         let _ = kill_process_group(self.leader, signal);
         for process in self.others().members {
@@ -74,13 +80,13 @@ impl Tree {
     }
 
     /// True when anything but the leader is alive, or may be.
-    pub(super) fn has_others(&self) -> bool {
+    pub fn has_others(&self) -> bool {
         let found = self.others();
         !found.members.is_empty() || found.has_doubtful
     }
 
     /// True when something but the leader has work to do.
-    pub(super) fn has_busy_others(&self) -> bool {
+    pub fn has_busy_others(&self) -> bool {
         let found = self.others();
         found.members.iter().any(|process| process.is_busy) || found.has_doubtful
     }
@@ -166,6 +172,70 @@ impl Tree {
 
     fn leader_id(&self) -> i32 {
         self.leader.as_raw_nonzero().get()
+    }
+}
+
+/// A tag that no other command has, now or later.
+///
+/// # Errors
+/// The system gives no randomness.
+pub fn new_tag() -> Result<String, getrandom::Error> {
+    Ok(format!("{}-{:016x}", std::process::id(), getrandom::u64()?))
+}
+
+/// The value of [`TAG_NAME`] for a command: its tag, after that of a command which it is run inside of.
+pub fn nested_tag(outer: Option<&str>, tag: &str) -> String {
+    match outer {
+        Some(outer) => format!("{outer}:{tag}"),
+        None => tag.to_owned(),
+    }
+}
+
+/// How far the ending of a tree has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Ending {
+    /// Everything was asked to end, and will be killed then.
+    Asked(Instant),
+    /// Everything was killed, and is given up on then.
+    Killed(Instant),
+}
+
+impl Ending {
+    /// Asks every process to end.
+    pub fn ask(tree: &Tree) -> Self {
+        tree.signal(Signal::TERM);
+        // A stopped process takes the signal only when it goes on.
+        tree.signal(Signal::CONT);
+        Self::Asked(Instant::now() + Duration::from_millis(TERM_GRACE_MS))
+    }
+
+    /// Kills every process.
+    pub fn kill(tree: &Tree) -> Self {
+        tree.signal(Signal::KILL);
+        Self::Killed(Instant::now() + Duration::from_millis(KILL_WAIT_MS))
+    }
+
+    /// When it is time to [`advance`](Self::advance) unless the leader exits before.
+    pub fn next_look(self) -> Instant {
+        let (Self::Asked(until) | Self::Killed(until)) = self;
+        until.min(Instant::now() + Duration::from_millis(STRAGGLER_TICK_MS))
+    }
+
+    /// Goes on where it is time to. `None` when nothing of the tree is left, or nothing that can be ended.
+    pub fn advance(self, tree: &Tree, has_leader_exited: bool) -> Option<Self> {
+        if has_leader_exited && !tree.has_others() {
+            return None;
+        }
+        let now = Instant::now();
+        match self {
+            Self::Asked(until) if now >= until => Some(Self::kill(tree)),
+            Self::Asked(_) => Some(self),
+            Self::Killed(until) => {
+                // What was being started while the last signal went out is caught by this one.
+                tree.signal(Signal::KILL);
+                (now < until).then_some(self)
+            }
+        }
     }
 }
 

@@ -55,7 +55,7 @@ const END_TICK_MS: u64 = 1;
 /// The process that watches this one; started with the first command and again should somebody have ended it. When the
 /// last holder drops it, it ends and is waited for.
 #[derive(Default)]
-pub(super) struct Watcher(Mutex<Option<Process>>);
+pub struct Watcher(Mutex<Option<Process>>);
 
 struct Process {
     child: Box<dyn ChildWrapper>,
@@ -64,14 +64,14 @@ struct Process {
 
 /// A command that is listed; dropping it takes it off the list. Drop it before the command is waited for, while its id
 /// can belong to nobody else.
-pub(super) struct Listed {
+pub struct Listed {
     watcher: Arc<Watcher>,
     call: String,
 }
 
 impl Watcher {
     /// Starts the watcher if it does not run, so that the next command can be listed without delay.
-    pub(super) fn prepare(&self) {
+    pub fn prepare(&self) {
         let mut process = self.lock();
         if process.is_none() {
             *process = Process::start();
@@ -79,7 +79,7 @@ impl Watcher {
     }
 
     /// Lists a command by its group and tag. Where no watcher can be started commands run all the same.
-    pub(super) fn list(self: &Arc<Self>, group: Pid, tag: &str) -> Listed {
+    pub fn list(self: &Arc<Self>, group: Pid, tag: &str) -> Listed {
         let call = format!("{}:{tag}", group.as_raw_nonzero());
         self.tell('+', &call);
         Listed {
