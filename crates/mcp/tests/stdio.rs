@@ -314,3 +314,36 @@ async fn a_thousand_starts_and_ends() {
     futures_util::future::join_all((0..LANES).map(lane)).await;
     eventually("no child", || children().is_empty());
 }
+
+/// Where the other process of the next test writes what it started; its presence tells that this is the other process.
+const IDS: &str = "AISH_TEST_SERVER_IDS";
+
+/// SPEC 12: no orphan after `kill -9` of this program, whatever the server does with signals and the end of its input.
+#[tokio::test]
+async fn a_killed_program_leaves_no_server() {
+    if let Some(ids) = std::env::var_os(IDS) {
+        let ids = ids.into_string().unwrap();
+        let script = format!(
+            "trap '' TERM; setsid sh -c 'echo $$ >> {ids}; exec sleep 300' & echo $$ >> {ids}; while :; do sleep 1; done"
+        );
+        let mut child = Bench::new().start(&sh(&script)).await;
+        let heard = child.receive().await;
+        panic!("it was to be killed: {heard:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ids");
+    let mut other = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["a_killed_program_leaves_no_server", "--exact"])
+        .env(IDS, &file)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let ids = || -> Vec<i32> {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    eventually("the server starts", || ids().len() == 2);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    eventually("the server ends", || !ids().into_iter().any(is_alive));
+}
