@@ -96,17 +96,11 @@ impl Action {
             // Nothing in an action fails to be written. If it ever did, the digest must still be this action's alone.
             Err(_) => text = format!("{self:?}"),
         }
-        let hash = Sha256::digest(text.as_bytes());
-        let mut hex = String::with_capacity(64);
-        for byte in hash {
-            use fmt::Write as _;
-            let _ = write!(hex, "{byte:02x}");
-        }
-        Digest(hex)
+        Digest::of(&text)
     }
 }
 
-/// The digest of an [`Action`]: 64 hex digits. A person may quote its first [`Digest::SHORT_LEN`].
+/// The digest of an [`Action`], or of another text that a person agreed to: 64 hex digits. A person may quote its first [`Digest::SHORT_LEN`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
@@ -114,6 +108,16 @@ pub struct Digest(String);
 impl Digest {
     /// How many digits a person is shown.
     pub const SHORT_LEN: usize = 12;
+
+    /// SHA-256 of a text.
+    pub fn of(text: &str) -> Self {
+        let mut hex = String::with_capacity(64);
+        for byte in Sha256::digest(text.as_bytes()) {
+            use fmt::Write as _;
+            let _ = write!(hex, "{byte:02x}");
+        }
+        Self(hex)
+    }
 
     /// Wraps text that already is a digest.
     pub fn new(text: impl Into<String>) -> Self {

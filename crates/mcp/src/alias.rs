@@ -7,7 +7,7 @@ const ALIAS_CHARS_MAX: usize = 40;
 /// The alias of a server whose address has no name in it.
 const ALIAS_OF_ADDRESS: &str = "mcp";
 
-/// A name that matches `[a-z][a-z0-9_-]*`, at most [`ALIAS_CHARS_MAX`] characters.
+/// A name that matches `[a-z][a-z0-9_-]*`, at most 40 characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Alias(String);
 

@@ -77,6 +77,9 @@ pub trait Host: Send + Sync {
 
     /// Hears of news. Never blocks.
     fn news(&self, server: &Alias, news: News);
+
+    /// Shows a person one status line, escaped, without `[aish] ` in front. Never blocks.
+    fn say(&self, _line: &str) {}
 }
 
 /// Nobody is there: every question is dismissed, every request for a model refused, news go unheard.

@@ -17,6 +17,7 @@ pub(crate) use schema::checkable;
 use crate::{McpError, Peer, ServerConfig};
 use pages::{Listed, list};
 use remarks::{Remarks, shown};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ const NAME_BYTES_MAX: usize = 1_024;
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 
 /// What a server says its tool does to the world. Only shown, unless the server is trusted (SPEC 5.8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     /// `readOnlyHint`.
     pub read_only: Option<bool>,
@@ -37,7 +38,7 @@ pub struct Hints {
 }
 
 /// A tool as its server defines it. All text is the server's: hostile until escaped.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// Its bare name.
     pub name: String,
@@ -52,7 +53,7 @@ pub struct Definition {
 }
 
 /// Everything a server offers, as far as it was asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
     /// Its tools, in its order.
     pub tools: Vec<Definition>,

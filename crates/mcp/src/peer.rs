@@ -64,6 +64,6 @@ pub trait Peer: Send + Sync {
     /// Completes when the connection has ended, with why.
     fn ended(&self) -> BoxFuture<'_, McpError>;
 
-    /// Ends the connection, and the whole process tree of a child. Returns when nothing is left of it.
+    /// Ends the connection, and the whole process tree of a child. Returns when nothing is left of it; [`Peer::ended`] completes.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

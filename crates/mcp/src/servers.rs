@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+mod call;
 mod keep;
 
 /// Opens a connection. The program's own is [`crate::connect::connect`] over its HTTP client.
@@ -113,7 +114,11 @@ impl Servers {
         let config = Arc::new(config);
         let remembered = self.memory.recall(&config);
         let era = remembered.as_ref().map(Remembered::era);
-        let offer = Arc::new(remembered.map(|it| it.offer).unwrap_or_default());
+        let mut offer = remembered.map(|it| it.offer).unwrap_or_default();
+        // Which tools are enabled may have been configured otherwise then.
+        offer.narrow(&config);
+        offer.remarks.clear();
+        let offer = Arc::new(offer);
         let status = watch::Sender::new(Status {
             state: State::Connecting,
             offer,
@@ -193,6 +198,11 @@ impl Servers {
     /// # Errors
     /// There is no such server, or it cannot be reached.
     pub async fn peer(&self, alias: &str) -> Result<Arc<dyn Peer>, McpError> {
+        self.peer_but(alias, None).await
+    }
+
+    /// The same, but not this one, which was lost: then the next attempt to connect is waited for too.
+    async fn peer_but(&self, alias: &str, lost: Option<&Arc<dyn Peer>>) -> Result<Arc<dyn Peer>, McpError> {
         let found = {
             let entries = self.entries();
             let entry = entries.iter().find(|entry| entry.config.alias.as_str() == alias);
@@ -206,9 +216,12 @@ impl Servers {
                 {
                     let now = status.borrow_and_update();
                     match (&now.state, &now.peer) {
-                        (State::Ready, Some(peer)) => return Ok(Arc::clone(peer)),
-                        (State::Failed(problem) | State::Waiting { problem, .. }, _) => return Err(problem.clone()),
-                        (State::Connecting | State::Ready, _) => {}
+                        (State::Ready, Some(peer)) if lost.is_none_or(|lost| !Arc::ptr_eq(lost, peer)) => {
+                            return Ok(Arc::clone(peer));
+                        }
+                        (State::Failed(problem), _) => return Err(problem.clone()),
+                        (State::Waiting { problem, .. }, _) if lost.is_none() => return Err(problem.clone()),
+                        (State::Connecting | State::Ready | State::Waiting { .. }, _) => {}
                     }
                 }
                 if status.changed().await.is_err() {

@@ -172,7 +172,11 @@ async fn a_lost_server_comes_back() {
     // The era that was found out is not searched for again.
     assert_eq!(script.eras.lock().unwrap()[1], Era::Initialize(None));
     all.close().await;
-    assert_eq!(*script.closed.borrow(), 2, "the lost connection and the last one were both closed");
+    assert_eq!(
+        *script.closed.borrow(),
+        2,
+        "the lost connection and the last one were both closed"
+    );
 }
 
 /// SPEC 6.3: who is refused is not asked again and again; a person says when.

@@ -1,4 +1,4 @@
-//! Bounded text: what every tool collects its output in (SPEC 4.3).
+//! Bounded text: what every tool collects its output in, those of other crates too (SPEC 4.3).
 //!
 //! A [`Capture`] keeps the first bytes of a text up to a limit, counts the rest without keeping it, and says so at the
 //! end. Memory is bounded by the limit whatever is pushed.
@@ -8,7 +8,7 @@ const NUL_SHOWN: &str = "\u{FFFD}";
 
 /// The first part of a text, and how long the whole of it was.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub struct Capture {
     text: String,
     bytes_total: u64,
     bytes_max: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Keeps at most `bytes_max` bytes.
-    pub(crate) fn new(bytes_max: usize) -> Self {
+    pub fn new(bytes_max: usize) -> Self {
         Self {
             text: String::new(),
             bytes_total: 0,
@@ -35,7 +35,7 @@ impl Capture {
     }
 
     /// Adds text and returns the part of it that was kept.
-    pub(crate) fn push(&mut self, text: &str) -> &str {
+    pub fn push(&mut self, text: &str) -> &str {
         if text.contains('\0') {
             return self.push_clean(&text.replace('\0', NUL_SHOWN));
         }
@@ -54,28 +54,28 @@ impl Capture {
     }
 
     /// Counts bytes that are known to follow and were not looked at.
-    pub(crate) fn skip(&mut self, bytes: u64) {
+    pub fn skip(&mut self, bytes: u64) {
         self.bytes_total += bytes;
         self.is_cut |= bytes > 0;
     }
 
     /// True when whatever comes next is only counted.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.is_cut || self.text.len() >= self.bytes_max
     }
 
     /// True when something was left out.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
     /// What was kept so far.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// What was kept, with a last line that says what was not.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         let mut text = self.text;
         if self.is_cut {
             let shown = text.len();

@@ -24,13 +24,15 @@ use std::sync::Arc;
 
 mod arguments;
 pub mod bash;
-mod capture;
+pub mod capture;
 pub mod files;
 mod open;
 mod path;
 pub mod search;
 pub mod set;
 mod work;
+
+pub use work::{CANCELLED, cancelled};
 
 /// Where and within which bounds a call runs.
 #[derive(Clone, Debug)]

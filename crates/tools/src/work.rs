@@ -9,7 +9,7 @@ use std::time::Duration;
 const CANCEL_GRACE_MS: u64 = 50;
 
 /// What a call that was asked to stop answers.
-pub(crate) const CANCELLED: &str = "Cancelled";
+pub const CANCELLED: &str = "Cancelled";
 
 /// The flag a piece of work polls between steps.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Drop for StopOnDrop {
 }
 
 /// Waits until a call is asked to stop; for ever when nobody can ask any more.
-pub(crate) async fn cancelled(cancel: &mut Cancel) {
+pub async fn cancelled(cancel: &mut Cancel) {
     if cancel.wait_for(|cancel| *cancel).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -1,5 +1,6 @@
 //! What a body or an event says: JSON-RPC messages, repaired where servers are known to be careless, matched with the request.
 
+use crate::wire::raw;
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -75,7 +76,7 @@ pub(super) fn piece(value: Value, request: Option<&RequestId>) -> Piece {
             is_ours = true;
         }
     }
-    let value = Value::Object(message);
+    let value = raw::keep(Value::Object(message));
     match ServerJsonRpcMessage::deserialize(&value) {
         Ok(parsed) => {
             let message = Message { value, parsed };

@@ -79,7 +79,8 @@ impl Keeper {
     async fn stay(&self, peer: &Arc<dyn Peer>) -> McpError {
         loop {
             match Offer::fetch(peer.as_ref(), self.config.timeout).await {
-                Ok(offer) => {
+                Ok(mut offer) => {
+                    offer.narrow(&self.config);
                     self.memory.keep(&self.config, peer.about(), &offer);
                     let state = State::Ready;
                     let peer = Some(Arc::clone(peer));

@@ -4,6 +4,7 @@
 //! whose id can, becomes an error reply, so that whoever waits for it hears so at once.
 
 use super::lines::{LINE_BYTES_MAX, Line};
+use crate::wire::raw;
 use aish_core::sanitize::single_line;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
@@ -65,6 +66,7 @@ impl Read {
     }
 
     fn item(&mut self, value: Value) {
+        let value = raw::keep(value);
         let error = match as_message(&value) {
             Ok(message) => return self.messages.push(message),
             Err(error) => error,

@@ -1,0 +1,73 @@
+//! Calling tools through the connections, and the one case in which a call is made twice.
+
+use super::{Server, Servers};
+use crate::outcome::Outcome;
+use crate::peer::Peer;
+use crate::tool::{Call, Caller};
+use crate::{ErrorKind, McpError};
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+impl Caller for Servers {
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Outcome, McpError>> {
+        Box::pin(async move {
+            let alias = call.alias.as_str();
+            let peer = self.peer(alias).await?;
+            match self.ask(&peer, &call).await {
+                Err(lost) if lost.is_connection() => {
+                    self.reconnect(alias, &peer, &lost).await;
+                    // A call that may have run is not made again, unless running twice is known to do no harm (SPEC 6.6).
+                    if !self.get(alias).is_some_and(|server| may_repeat(&server, call.tool)) {
+                        return Err(lost);
+                    }
+                    let peer = self.peer_but(alias, Some(&peer)).await?;
+                    self.ask(&peer, &call).await
+                }
+                other => other,
+            }
+        })
+    }
+
+    fn status(&self, line: &str) {
+        self.host.say(line);
+    }
+}
+
+impl Servers {
+    async fn ask(&self, peer: &Arc<dyn Peer>, call: &Call<'_>) -> Result<Outcome, McpError> {
+        let Some(timeout) = self.get(call.alias.as_str()).map(|server| server.config.timeout) else {
+            return Err(McpError::new(ErrorKind::Closed, "it was disconnected"));
+        };
+        let params = Map::from_iter([
+            ("name".to_owned(), Value::from(call.tool)),
+            ("arguments".to_owned(), Value::Object(call.arguments.clone())),
+        ]);
+        let watch = Arc::clone(&call.watch);
+        let result = peer.request("tools/call", params, timeout, Some(watch)).await?;
+        Ok(Outcome::read(&result, call.bytes_max))
+    }
+
+    /// Lets go of a connection that is of no use any more, so that another is opened now.
+    async fn reconnect(&self, alias: &str, peer: &Arc<dyn Peer>, lost: &McpError) {
+        if lost.kind == ErrorKind::SessionLost {
+            // The connection itself is whole: it has to be told.
+            peer.close().await;
+        }
+        self.refresh(alias);
+    }
+}
+
+/// Whether a tool says that it only reads or may be repeated, and its server is believed.
+fn may_repeat(server: &Server, tool: &str) -> bool {
+    let definition = server
+        .status
+        .offer
+        .tools
+        .iter()
+        .find(|definition| definition.name == tool);
+    server.config.is_trusted
+        && definition.is_some_and(|definition| {
+            definition.hints.read_only == Some(true) || definition.hints.idempotent == Some(true)
+        })
+}

@@ -1,0 +1,220 @@
+//! Tools of servers as tools of a session: `alias.tool`, run by whoever keeps the connections.
+//!
+//! What a call does is unknown and judged as that ([`Effect::Remote`]), whatever the server says. Its result is plain text for a
+//! model (SPEC 6.5); what went wrong on the way is an error result and one status line (SPEC 6.6).
+
+use crate::offer::checkable;
+use crate::offer::remarks::shortened;
+use crate::peer::{Progressed, Watch};
+use crate::{Alias, Definition, ErrorKind, McpError, Outcome};
+use aish_core::action::{Action, Effect};
+use aish_core::event::CallSource;
+use aish_core::message::ToolSpec;
+use aish_tools::{CANCELLED, Cancel, Progress, Tool, ToolContext, ToolOutput, cancelled};
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Characters of an error or a progress message that are passed on.
+const MESSAGE_CHARS_MAX: usize = 2_000;
+/// Characters of a result's one line.
+const SUMMARY_CHARS_MAX: usize = 80;
+/// Progress that waits to be shown; what comes while it is full is not shown.
+const PROGRESS_WAITING_MAX: usize = 64;
+/// Numbers of a size that are written without an exponent.
+const PLAIN_NUMBER_MAX: f64 = 1e15;
+
+/// One call, on its way to a server.
+pub struct Call<'a> {
+    /// Which server.
+    pub alias: &'a Alias,
+    /// The bare name of the tool.
+    pub tool: &'a str,
+    /// Its arguments, checked.
+    pub arguments: &'a Map<String, Value>,
+    /// Bytes of text that are kept of the result.
+    pub bytes_max: usize,
+    /// Who is told how far it has come.
+    pub watch: Watch,
+}
+
+/// Whoever keeps the connections.
+pub trait Caller: Send + Sync {
+    /// Calls a tool. Dropping the future tells the server that nobody waits any more. Has a deadline of its own.
+    ///
+    /// # Errors
+    /// There is no result.
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Outcome, McpError>>;
+
+    /// Shows one status line, already escaped, without `[aish] ` in front. Never blocks.
+    fn status(&self, line: &str);
+}
+
+/// A tool of a server.
+pub struct McpTool {
+    alias: Alias,
+    bare_name: String,
+    spec: ToolSpec,
+    validation_schema: Value,
+    caller: Arc<dyn Caller>,
+}
+
+impl McpTool {
+    /// The tool of that definition, called through `caller`.
+    pub fn new(alias: Alias, definition: &Definition, caller: Arc<dyn Caller>) -> Self {
+        Self {
+            spec: ToolSpec {
+                name: format!("{alias}.{}", definition.name),
+                description: definition.description.clone(),
+                input_schema: definition.input_schema.clone(),
+            },
+            validation_schema: checkable(&definition.input_schema),
+            bare_name: definition.name.clone(),
+            alias,
+            caller,
+        }
+    }
+
+    async fn call(&self, arguments: &Map<String, Value>, bytes_max: usize, progress: &dyn Progress) -> ToolOutput {
+        let (sender, mut progressed) = mpsc::channel::<Progressed>(PROGRESS_WAITING_MAX);
+        let watch: Watch = Arc::new(move |progressed| {
+            // What nobody has shown yet is not worth more memory.
+            let _ = sender.try_send(progressed);
+        });
+        let mut call = self.caller.call(Call {
+            alias: &self.alias,
+            tool: &self.bare_name,
+            arguments,
+            bytes_max,
+            watch,
+        });
+        let result = loop {
+            tokio::select! {
+                biased;
+                Some(step) = progressed.recv() => progress.output(&progress_line(&step)),
+                result = &mut call => break result,
+            }
+        };
+        while let Ok(step) = progressed.try_recv() {
+            progress.output(&progress_line(&step));
+        }
+        match result {
+            Ok(outcome) => self.output_of(outcome),
+            Err(error) => self.failure(&error),
+        }
+    }
+
+    /// The outcome as a result. Models that are told nothing at all would take a picture for a tool that did nothing.
+    fn output_of(&self, outcome: Outcome) -> ToolOutput {
+        for remark in &outcome.remarks {
+            self.status(remark);
+        }
+        let output = if outcome.text.is_empty() && !outcome.remarks.is_empty() {
+            let remarks: Vec<String> = outcome.remarks.iter().map(|remark| format!("[{remark}]")).collect();
+            remarks.join("\n")
+        } else {
+            outcome.text
+        };
+        ToolOutput {
+            summary: summary_of(&output),
+            output,
+            success: !outcome.is_error,
+        }
+    }
+
+    fn failure(&self, error: &McpError) -> ToolOutput {
+        let message = shortened(&error.message, MESSAGE_CHARS_MAX);
+        if error.kind != ErrorKind::Cancelled {
+            self.status(&message);
+        }
+        ToolOutput::error(message)
+    }
+
+    /// `mcp: alias.tool: line`.
+    fn status(&self, line: &str) {
+        let name = shortened(&self.spec.name, SUMMARY_CHARS_MAX);
+        self.caller.status(&format!("mcp: {name}: {line}"));
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn validation_schema(&self) -> &Value {
+        &self.validation_schema
+    }
+
+    fn source(&self) -> CallSource {
+        CallSource::Mcp
+    }
+
+    fn inspect(&self, arguments: &Value, _context: &ToolContext) -> Result<Action, String> {
+        Ok(Action {
+            tool: self.spec.name.clone(),
+            arguments: arguments.clone(),
+            effects: vec![Effect::Remote],
+        })
+    }
+
+    fn run<'a>(
+        &'a self,
+        action: &'a Action,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        mut cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            let Value::Object(arguments) = &action.arguments else {
+                return ToolOutput::error("The arguments are no object");
+            };
+            tokio::select! {
+                biased;
+                () = cancelled(&mut cancel) => ToolOutput::error(CANCELLED),
+                output = self.call(arguments, context.output_bytes_max, progress) => output,
+            }
+        })
+    }
+}
+
+/// `reading (3/10)`, as a line; raw, as all progress is.
+fn progress_line(step: &Progressed) -> String {
+    let mut numbers = number(step.progress);
+    if let Some(total) = step.total {
+        numbers = format!("{numbers}/{}", number(total));
+    }
+    match step
+        .message
+        .as_deref()
+        .map(str::trim)
+        .filter(|message| !message.is_empty())
+    {
+        Some(message) => format!("{} ({numbers})\n", shortened(message, MESSAGE_CHARS_MAX)),
+        None => format!("{numbers}\n"),
+    }
+}
+
+/// A number of any size in a few digits.
+fn number(value: f64) -> String {
+    if value.abs() < PLAIN_NUMBER_MAX {
+        let rounded = (value * 100.0).round() / 100.0;
+        rounded.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}
+
+/// The line, where there is one; else how many there are.
+fn summary_of(output: &str) -> String {
+    let text = output.trim();
+    match text.lines().count() {
+        0 => "no output".to_owned(),
+        1 => shortened(text, SUMMARY_CHARS_MAX),
+        lines => format!("{lines} lines"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Calls through a caller that answers what the test says.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::Hints;
+use aish_tools::{Hidden, NoProgress};
+use serde_json::json;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const BYTES_MAX: usize = 40;
+
+/// What a call does at the scripted server.
+enum Behaviour {
+    Answers(Result<Outcome, McpError>),
+    Reports(Vec<Progressed>),
+    NeverAnswers,
+}
+
+struct Scripted {
+    behaviour: Behaviour,
+    called: Mutex<Vec<(String, String, Value)>>,
+    lines: Mutex<Vec<String>>,
+    was_dropped: Arc<AtomicBool>,
+}
+
+struct SetOnDrop(Arc<AtomicBool>);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Caller for Scripted {
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Outcome, McpError>> {
+        let called = (
+            call.alias.to_string(),
+            call.tool.to_owned(),
+            Value::Object(call.arguments.clone()),
+        );
+        self.called.lock().unwrap().push(called);
+        let guard = SetOnDrop(Arc::clone(&self.was_dropped));
+        Box::pin(async move {
+            let _guard = guard;
+            match &self.behaviour {
+                Behaviour::Answers(Ok(outcome)) => {
+                    let result = json!({"content": [{"type": "text", "text": outcome.text}]});
+                    Ok(Outcome {
+                        text: Outcome::read(&result, call.bytes_max).text,
+                        ..outcome.clone()
+                    })
+                }
+                Behaviour::Answers(Err(error)) => Err(error.clone()),
+                Behaviour::Reports(steps) => {
+                    for step in steps {
+                        (call.watch)(step.clone());
+                        tokio::task::yield_now().await;
+                    }
+                    Ok(Outcome::default())
+                }
+                Behaviour::NeverAnswers => std::future::pending().await,
+            }
+        })
+    }
+
+    fn status(&self, line: &str) {
+        self.lines.lock().unwrap().push(line.to_owned());
+    }
+}
+
+#[derive(Default)]
+struct Shown(Mutex<String>);
+
+impl Progress for Shown {
+    fn output(&self, text: &str) {
+        self.0.lock().unwrap().push_str(text);
+    }
+}
+
+fn scripted(behaviour: Behaviour) -> (Arc<Scripted>, McpTool) {
+    let caller = Arc::new(Scripted {
+        behaviour,
+        called: Mutex::default(),
+        lines: Mutex::default(),
+        was_dropped: Arc::default(),
+    });
+    let definition = Definition {
+        name: "send.all".into(),
+        description: "Sends".into(),
+        input_schema: json!({"type": "object", "properties": {"to": {"$ref": "#"}}}),
+        output_schema: None,
+        hints: Hints {
+            read_only: Some(true),
+            ..Hints::default()
+        },
+    };
+    let tool = McpTool::new(
+        Alias::parse("mail").unwrap(),
+        &definition,
+        Arc::clone(&caller) as Arc<dyn Caller>,
+    );
+    (caller, tool)
+}
+
+fn context() -> ToolContext {
+    ToolContext {
+        directory: "/".into(),
+        environment: Arc::default(),
+        output_bytes_max: BYTES_MAX,
+        hidden: Hidden::default(),
+    }
+}
+
+async fn run(behaviour: Behaviour) -> (ToolOutput, Vec<String>) {
+    let (caller, tool) = scripted(behaviour);
+    let action = tool.inspect(&json!({"to": "x"}), &context()).unwrap();
+    let (_cancel, cancelled) = tokio::sync::watch::channel(false);
+    let output = tool.run(&action, &context(), &NoProgress, cancelled).await;
+    let lines = caller.lines.lock().unwrap().clone();
+    (output, lines)
+}
+
+fn text(text: &str) -> Outcome {
+    Outcome {
+        text: text.into(),
+        ..Outcome::default()
+    }
+}
+
+/// SPEC 5.8, 6.1: a tool is `alias.tool`, and its effect unknown, whatever its server says of it.
+#[tokio::test]
+async fn what_it_is() {
+    let (caller, tool) = scripted(Behaviour::Answers(Ok(text("done"))));
+    assert_eq!(tool.spec().name, "mail.send.all");
+    assert_eq!(tool.source(), CallSource::Mcp);
+    assert_eq!(
+        tool.validation_schema(),
+        &json!({"type": "object", "properties": {"to": true}})
+    );
+    let action = tool.inspect(&json!({"to": "x"}), &context()).unwrap();
+    assert_eq!(action.effects, [Effect::Remote]);
+    assert!(!action.is_read_only());
+    let (_cancel, cancelled) = tokio::sync::watch::channel(false);
+    let output = tool.run(&action, &context(), &NoProgress, cancelled).await;
+    assert_eq!((output.output.as_str(), output.success), ("done", true));
+    let called = caller.called.lock().unwrap().clone();
+    assert_eq!(called, [("mail".to_owned(), "send.all".to_owned(), json!({"to": "x"}))]);
+}
+
+/// SPEC 6.5: the result is plain text, whether or not the tool says it failed.
+#[tokio::test]
+async fn results() {
+    let (output, lines) = run(Behaviour::Answers(Ok(Outcome {
+        is_error: true,
+        ..text("no such\nuser")
+    })))
+    .await;
+    assert_eq!(output.output, "no such\nuser");
+    assert_eq!((output.summary.as_str(), output.success), ("2 lines", false));
+    assert!(lines.is_empty());
+    let (output, _) = run(Behaviour::Answers(Ok(text("")))).await;
+    assert_eq!((output.output.as_str(), output.summary.as_str()), ("", "no output"));
+}
+
+/// SPEC 6.5: what is no text is named in a status line, and to the model where there is nothing else.
+#[tokio::test]
+async fn more_than_text() {
+    let with_image = |text: &str| {
+        Behaviour::Answers(Ok(Outcome {
+            text: text.into(),
+            remarks: vec!["an image (image/png, 1 KB)".into()],
+            ..Outcome::default()
+        }))
+    };
+    let status = "mcp: mail.send.all: an image (image/png, 1 KB)";
+    let (output, lines) = run(with_image("seen")).await;
+    assert_eq!((output.output.as_str(), &lines[..]), ("seen", &[status.to_owned()][..]));
+    let (output, lines) = run(with_image("")).await;
+    assert_eq!(output.output, "[an image (image/png, 1 KB)]");
+    assert_eq!(lines, [status]);
+}
+
+/// SPEC 4.3: a result is bounded as any other.
+#[tokio::test]
+async fn long_results() {
+    let (output, _) = run(Behaviour::Answers(Ok(text(&"x".repeat(50))))).await;
+    let expect = format!("{}\n[Output truncated: showing first 40 of 50 bytes]", "x".repeat(40));
+    assert_eq!(output.output, expect);
+}
+
+/// SPEC 6.6: an error answers the call and is one status line, harmless and bounded.
+#[tokio::test]
+async fn errors() {
+    let error = McpError::new(ErrorKind::Rpc { code: -32601 }, "Unknown\n\u{1b}[2Jtool");
+    let (output, lines) = run(Behaviour::Answers(Err(error))).await;
+    assert_eq!(output.output, r#"{"error":"Unknown\\n\\x1b[2Jtool"}"#);
+    assert!(!output.success);
+    assert_eq!(lines, [r"mcp: mail.send.all: Unknown\n\x1b[2Jtool"]);
+    let flood = McpError::new(ErrorKind::Protocol, "x".repeat(1 << 20));
+    let (output, lines) = run(Behaviour::Answers(Err(flood))).await;
+    assert!(output.output.len() < 2 * MESSAGE_CHARS_MAX);
+    assert!(lines.iter().all(|line| line.len() < 2 * MESSAGE_CHARS_MAX));
+}
+
+/// SPEC 6.9: progress shows as lines.
+#[tokio::test]
+async fn progress_shows() {
+    let step = |progress: f64, total: Option<f64>, message: Option<&str>| Progressed {
+        progress,
+        total,
+        message: message.map(str::to_owned),
+    };
+    let (_caller, tool) = scripted(Behaviour::Reports(vec![
+        step(1.0, Some(3.0), Some("one\n\u{7}")),
+        step(0.123_456, None, None),
+        step(1e300, Some(f64::NAN), Some(" ")),
+    ]));
+    let action = tool.inspect(&json!({}), &context()).unwrap();
+    let (_cancel, cancelled) = tokio::sync::watch::channel(false);
+    let shown = Shown::default();
+    tool.run(&action, &context(), &shown, cancelled).await;
+    assert_eq!(*shown.0.lock().unwrap(), "one\\n\\x07 (1/3)\n0.12\n1e300/NaN\n");
+}
+
+/// SPEC 3.5, 6.9: a call that is cancelled answers, and the request to the server is dropped.
+#[tokio::test]
+async fn cancelling() {
+    let (caller, tool) = scripted(Behaviour::NeverAnswers);
+    let action = tool.inspect(&json!({}), &context()).unwrap();
+    let (cancel, cancelled) = tokio::sync::watch::channel(false);
+    let context = context();
+    let running = tool.run(&action, &context, &NoProgress, cancelled);
+    let cancelling = async {
+        while caller.called.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        cancel.send(true).unwrap();
+    };
+    let (output, ()) = futures_util::future::join(running, cancelling).await;
+    assert_eq!(output, ToolOutput::error(CANCELLED));
+    assert!(caller.was_dropped.load(Ordering::SeqCst));
+    assert!(caller.lines.lock().unwrap().is_empty());
+}

@@ -1,0 +1,83 @@
+//! What a server asks of the person, answered: the same in both eras, be it a request of its own or a part of a result.
+
+use super::session::Session;
+use crate::host::{Question, Reply};
+use rmcp::model::ErrorCode;
+use serde_json::{Value, json};
+
+/// What the protocol has for "the person said no" where a model was asked for (the example of its chapter on sampling).
+const DECLINED_CODE: i32 = -1;
+
+/// Why there is no answer, as a JSON-RPC error.
+pub(super) struct Refusal {
+    pub(super) code: ErrorCode,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+/// Answers `elicitation/create` and `sampling/createMessage`; there is nothing else that a server may ask.
+///
+/// Ends with the connection: an open question of a server that is gone is withdrawn.
+pub(super) async fn answer(session: &Session, method: &str, params: Value) -> Result<Value, Refusal> {
+    let Some(_open) = session.open_question() else {
+        return Err(Refusal::new(ErrorCode::INTERNAL_ERROR, "too many questions at once"));
+    };
+    tokio::select! {
+        answer = by_the_person(session, method, params) => answer,
+        _ = session.ended() => Err(Refusal::new(ErrorCode::INTERNAL_ERROR, "the connection ended")),
+    }
+}
+
+async fn by_the_person(session: &Session, method: &str, params: Value) -> Result<Value, Refusal> {
+    match method {
+        "elicitation/create" => Ok(elicited(session.host.ask(&session.alias, question(params)?).await)),
+        "sampling/createMessage" => {
+            let sampled = session.host.sample(&session.alias, params).await;
+            sampled.map_err(|reason| Refusal::new(ErrorCode(DECLINED_CODE), reason))
+        }
+        other => Err(Refusal::new(ErrorCode::METHOD_NOT_FOUND, other)),
+    }
+}
+
+fn question(mut params: Value) -> Result<Question, Refusal> {
+    let mut text = |name: &str| match params.get_mut(name).map(Value::take) {
+        Some(Value::String(text)) => Some(text),
+        Some(_) | None => None,
+    };
+    let message = text("message").unwrap_or_default();
+    match text("mode").as_deref() {
+        Some("url") => {
+            let url = text("url").ok_or_else(|| Refusal::new(ErrorCode::INVALID_PARAMS, "url is missing"))?;
+            let id = text("elicitationId").unwrap_or_default();
+            Ok(Question::Url { message, url, id })
+        }
+        // Before 2025-11-25 there was no mode.
+        Some("form") | None => {
+            let schema = params
+                .get_mut("requestedSchema")
+                .map(Value::take)
+                .filter(Value::is_object);
+            let schema = schema.ok_or_else(|| Refusal::new(ErrorCode::INVALID_PARAMS, "requestedSchema is missing"))?;
+            Ok(Question::Form { message, schema })
+        }
+        Some(_) => Err(Refusal::new(ErrorCode::INVALID_PARAMS, "mode is neither form nor url")),
+    }
+}
+
+/// The result of `elicitation/create`. An accepted address has no content.
+fn elicited(reply: Reply) -> Value {
+    match reply {
+        Reply::Accepted(values) if values.is_empty() => json!({ "action": "accept" }),
+        Reply::Accepted(values) => json!({ "action": "accept", "content": values }),
+        Reply::Declined => json!({ "action": "decline" }),
+        Reply::Dismissed => json!({ "action": "cancel" }),
+    }
+}

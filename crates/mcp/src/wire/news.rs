@@ -1,0 +1,47 @@
+//! Notifications of a server as [`News`], bounded.
+
+use crate::host::News;
+use rmcp::model::ServerNotification;
+use serde_json::Value;
+
+/// Characters of one line of a server's log, and of an address.
+const TEXT_CHARS_MAX: usize = 4_000;
+
+/// What a notification tells the host; `None` for what is not for it.
+pub(crate) fn of(notification: ServerNotification) -> Option<News> {
+    match notification {
+        ServerNotification::ToolListChangedNotification(_) => Some(News::ToolsChanged),
+        ServerNotification::PromptListChangedNotification(_) => Some(News::PromptsChanged),
+        ServerNotification::ResourceListChangedNotification(_) => Some(News::ResourcesChanged),
+        ServerNotification::ResourceUpdatedNotification(updated) => Some(News::ResourceUpdated {
+            uri: bounded(&updated.params.uri),
+        }),
+        ServerNotification::LoggingMessageNotification(log) => {
+            let level = serde_json::to_value(log.params.level).unwrap_or_default();
+            Some(logged(&level, &log.params.data))
+        }
+        // A message whose level is none of the eight, or whose data is missing.
+        ServerNotification::CustomNotification(custom) if custom.method == "notifications/message" => {
+            let params = custom.params.unwrap_or_default();
+            let member = |name: &str| params.get(name).cloned().unwrap_or_default();
+            Some(logged(&member("level"), &member("data")))
+        }
+        // Cancellations and progress are the session's; the rest is nothing that was asked for. The enum is the SDK's, and open.
+        _ => None,
+    }
+}
+
+fn logged(level: &Value, data: &Value) -> News {
+    let level = level.as_str().map_or_else(|| "info".to_owned(), bounded);
+    let text = match data {
+        Value::String(text) => bounded(text),
+        other => bounded(&other.to_string()),
+    };
+    News::Log { level, text }
+}
+
+/// One line of at most [`TEXT_CHARS_MAX`] characters.
+fn bounded(text: &str) -> String {
+    let line = text.chars().take(TEXT_CHARS_MAX);
+    line.map(|c| if c == '\n' || c == '\r' { ' ' } else { c }).collect()
+}
