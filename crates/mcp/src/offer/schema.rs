@@ -147,3 +147,45 @@ fn is_type(value: &Value) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => is_name(value),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is checked of a schema asks for no more than the schema does.
+    #[test]
+    fn the_checkable_part() {
+        let check = |schema: Value, expect: Value| assert_eq!(checkable(&schema), expect);
+        check(
+            json!({
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object",
+                "properties": {
+                    "city": {"$ref": "#/$defs/City", "type": "string"},
+                    "n": {"anyOf": [{"type": "integer", "multipleOf": 2}, {"type": "null"}]},
+                    "one": {"oneOf": [{"const": 1}, {"type": "string", "pattern": "(a+)+$"}]},
+                    "tuple": {"type": "array", "items": {"type": "string"}, "prefixItems": [{}]},
+                    "odd": {"type": "text", "required": true, "enum": [], "minLength": "1", "exclusiveMinimum": true},
+                },
+                "required": ["city"],
+                "additionalProperties": false,
+            }),
+            json!({
+                "type": "object",
+                "properties": {
+                    "city": true,
+                    "n": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                    "one": {"anyOf": [{}, {"type": "string"}]},
+                    "tuple": {"type": "array"},
+                    "odd": {},
+                },
+                "required": ["city"],
+                "additionalProperties": false,
+            }),
+        );
+        check(
+            json!({"patternProperties": {"^x": {}}, "additionalProperties": false}),
+            json!({}),
+        );
+    }
+}

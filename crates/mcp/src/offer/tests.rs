@@ -5,7 +5,6 @@ use super::*;
 use crate::peer::Watch;
 use crate::{About, Alias, Endpoint, Era, ErrorKind, HttpEndpoint};
 use aish_core::message::Part;
-use aish_tools::set::ToolSet;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use std::collections::VecDeque;
@@ -442,94 +441,4 @@ async fn read_resources() {
     );
     let broken = Script::pages([json!({})]);
     assert!(Resource::read(&broken, "a", PATIENCE, BYTES_MAX).await.is_err());
-}
-
-/// What is checked of a schema asks for no more than the schema does.
-#[test]
-fn the_checkable_part() {
-    let check = |schema: Value, expect: Value| assert_eq!(checkable(&schema), expect);
-    check(
-        json!({
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            "type": "object",
-            "properties": {
-                "city": {"$ref": "#/$defs/City", "type": "string"},
-                "n": {"anyOf": [{"type": "integer", "multipleOf": 2}, {"type": "null"}]},
-                "one": {"oneOf": [{"const": 1}, {"type": "string", "pattern": "(a+)+$"}]},
-                "tuple": {"type": "array", "items": {"type": "string"}, "prefixItems": [{}]},
-                "odd": {"type": "text", "required": true, "enum": [], "minLength": "1", "exclusiveMinimum": true},
-            },
-            "required": ["city"],
-            "additionalProperties": false,
-        }),
-        json!({
-            "type": "object",
-            "properties": {
-                "city": true,
-                "n": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-                "one": {"anyOf": [{}, {"type": "string"}]},
-                "tuple": {"type": "array"},
-                "odd": {},
-            },
-            "required": ["city"],
-            "additionalProperties": false,
-        }),
-    );
-    check(
-        json!({"patternProperties": {"^x": {}}, "additionalProperties": false}),
-        json!({}),
-    );
-}
-
-/// SPEC 12: a schema made to keep whoever checks against it busy for ever does not: circles, doublings, patterns.
-#[test]
-fn schemas_that_would_hang() {
-    let mut doubling = json!({"d0": {"type": "object"}});
-    for n in 1..60 {
-        let reference = json!({"$ref": format!("#/$defs/d{}", n - 1)});
-        doubling[format!("d{n}")] = json!({"allOf": [reference, reference]});
-    }
-    let schemas = [
-        json!({"$ref": "#"}),
-        json!({"allOf": [{"$ref": "#"}]}),
-        json!({"$defs": doubling, "allOf": [{"$ref": "#/$defs/d59"}]}),
-        json!({"properties": {"a": {"type": "string", "pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}}),
-    ];
-    struct Probe(aish_core::message::ToolSpec, Value);
-    impl aish_tools::Tool for Probe {
-        fn spec(&self) -> &aish_core::message::ToolSpec {
-            &self.0
-        }
-        fn validation_schema(&self) -> &Value {
-            &self.1
-        }
-        fn inspect(
-            &self,
-            _arguments: &Value,
-            _context: &aish_tools::ToolContext,
-        ) -> Result<aish_core::action::Action, String> {
-            Err(String::new())
-        }
-        fn run<'a>(
-            &'a self,
-            _action: &'a aish_core::action::Action,
-            _context: &'a aish_tools::ToolContext,
-            _progress: &'a dyn aish_tools::Progress,
-            _cancel: aish_tools::Cancel,
-        ) -> BoxFuture<'a, aish_tools::ToolOutput> {
-            Box::pin(std::future::pending())
-        }
-    }
-    for schema in schemas {
-        let spec = aish_core::message::ToolSpec {
-            name: "t".into(),
-            description: String::new(),
-            input_schema: schema.clone(),
-        };
-        let mut set = ToolSet::new();
-        let probe = Probe(spec, checkable(&schema));
-        set.append(std::sync::Arc::new(probe)).unwrap();
-        let arguments = json!({"a": "a".repeat(100)}).to_string();
-        assert!(set.validate("t", &arguments).is_ok(), "{schema}");
-    }
 }

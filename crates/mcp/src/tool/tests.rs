@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::Hints;
+use aish_tools::set::ToolSet;
 use aish_tools::{Hidden, NoProgress};
 use serde_json::json;
 use std::sync::Mutex;
@@ -79,6 +80,13 @@ impl Progress for Shown {
 }
 
 fn scripted(behaviour: Behaviour) -> (Arc<Scripted>, McpTool) {
+    with_schema(
+        behaviour,
+        json!({"type": "object", "properties": {"to": {"$ref": "#"}}}),
+    )
+}
+
+fn with_schema(behaviour: Behaviour, input_schema: Value) -> (Arc<Scripted>, McpTool) {
     let caller = Arc::new(Scripted {
         behaviour,
         called: Mutex::default(),
@@ -88,7 +96,7 @@ fn scripted(behaviour: Behaviour) -> (Arc<Scripted>, McpTool) {
     let definition = Definition {
         name: "send.all".into(),
         description: "Sends".into(),
-        input_schema: json!({"type": "object", "properties": {"to": {"$ref": "#"}}}),
+        input_schema,
         output_schema: None,
         hints: Hints {
             read_only: Some(true),
@@ -223,7 +231,7 @@ async fn progress_shows() {
     assert_eq!(*shown.0.lock().unwrap(), "one\\n\\x07 (1/3)\n0.12\n1e300/NaN\n");
 }
 
-/// SPEC 3.5, 6.9: a call that is cancelled answers, and the request to the server is dropped.
+/// SPEC 3.5a, 6.9: a call that is cancelled answers, and the request to the server is dropped.
 #[tokio::test]
 async fn cancelling() {
     let (caller, tool) = scripted(Behaviour::NeverAnswers);
@@ -241,4 +249,39 @@ async fn cancelling() {
     assert_eq!(output, ToolOutput::error(CANCELLED));
     assert!(caller.was_dropped.load(Ordering::SeqCst));
     assert!(caller.lines.lock().unwrap().is_empty());
+}
+
+/// SPEC 12: a schema made to keep whoever checks against it busy for ever does not: circles, doublings, patterns.
+#[test]
+fn schemas_that_would_hang() {
+    let mut doubling = json!({"d0": {"type": "object"}});
+    for n in 1..60 {
+        let reference = json!({"$ref": format!("#/$defs/d{}", n - 1)});
+        doubling[format!("d{n}")] = json!({"allOf": [reference, reference]});
+    }
+    let schemas = [
+        json!({"$ref": "#"}),
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"$defs": doubling, "allOf": [{"$ref": "#/$defs/d59"}]}),
+        json!({"properties": {"a": {"type": "string", "pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}}),
+    ];
+    let arguments = json!({"a": "a".repeat(100)}).to_string();
+    for schema in schemas {
+        let (_caller, tool) = with_schema(Behaviour::NeverAnswers, schema.clone());
+        let mut set = ToolSet::new();
+        set.append(Arc::new(tool)).unwrap();
+        assert!(set.validate("mail.send.all", &arguments).is_ok(), "{schema}");
+    }
+}
+
+/// SPEC 3.8: what the plain part of a server's schema asks for is asked of a call.
+#[test]
+fn arguments_are_checked() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "m": {"$ref": "#/$defs/m"}}, "required": ["n"]});
+    let (_caller, tool) = with_schema(Behaviour::NeverAnswers, schema);
+    let mut set = ToolSet::new();
+    set.append(Arc::new(tool)).unwrap();
+    let check = |arguments: &str| set.validate("mail.send.all", arguments);
+    assert_eq!(check(r#"{"n": "7", "m": []}"#), Ok(json!({"n": 7, "m": []})));
+    assert_eq!(check("{}").unwrap_err(), "Missing required parameter: n");
 }
