@@ -11,6 +11,9 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Why a project's file has no variables put in.
+const NO_VARIABLES: &str = "use environment variables in {key}; set it in your own file";
+
 /// A setting that somebody set.
 #[derive(Clone, Debug)]
 pub struct Assigned {
@@ -233,13 +236,19 @@ fn refusal(setting: &Setting, value: &Value) -> Option<String> {
             Some(format!("set {{key}} to anything but {to}; set it in your own file"))
         }
         Project::Open | Project::WithinReach | Project::OnlyStricter(_) => match value {
-            // An expanded header would carry any variable of the user's to an address of the project's.
-            Value::Text(text) if setting.secrecy == Secrecy::Secret && text.contains("${") => {
-                Some("use environment variables in {key}; set it in your own file".to_owned())
+            // Expanded, it would carry any variable of the user's to an address or a program of the project's.
+            Value::Text(text) if is_expanded(setting) && text.contains("${") => Some(NO_VARIABLES.to_owned()),
+            Value::Texts(texts) if is_expanded(setting) && texts.iter().any(|text| text.contains("${")) => {
+                Some(NO_VARIABLES.to_owned())
             }
             Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Texts(_) => None,
         },
     }
+}
+
+/// Whether `${VAR}` is put in where this setting is used.
+fn is_expanded(setting: &Setting) -> bool {
+    setting.secrecy == Secrecy::Secret || setting.key.starts_with("mcp.servers.")
 }
 
 /// The message for a key no setting has.

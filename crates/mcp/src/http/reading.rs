@@ -176,7 +176,7 @@ mod tests {
     /// SPEC 6.2: careless answers are understood.
     #[test]
     fn repairs() {
-        let whole = json!({"jsonrpc": "2.0", "id": 3, "result": {"a": 1}});
+        let whole = crate::wire::raw::keep(json!({"jsonrpc": "2.0", "id": 3, "result": {"a": 1}}));
         for text in [
             r#"{"jsonrpc":"2.0","id":3,"result":{"a":1}}"#,
             r#"{"id":3,"result":{"a":1}}"#,

@@ -1,3 +1,5 @@
+//! Messages as servers write them: what is read, what is passed over, what is told.
+
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;

@@ -70,6 +70,7 @@ pub(super) async fn once(
 }
 
 /// The failure of a request in our words.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is the SDK's, and open")]
 async fn told(session: &Session, id: &RequestId, error: ServiceError) -> McpError {
     if let Some(known) = session.trouble_of(id) {
         return known;

@@ -41,6 +41,7 @@ pub(crate) fn client_config(version: ProtocolVersion) -> ClientConfig {
 }
 
 impl Service<RoleClient> for Listener {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is the SDK's, and open")]
     async fn handle_request(
         &self,
         request: ServerRequest,
@@ -59,7 +60,7 @@ impl Service<RoleClient> for Listener {
             )));
         }
         tokio::select! {
-            answer = answer(&self.session, raw::asked_method(&method), params) => {
+            answer = answer(&self.session, raw::called(&method), params) => {
                 answer.map(|result| ClientResult::CustomResult(CustomResult(result))).map_err(refused)
             }
             // The SDK sends no answer to a request that the server took back.

@@ -3,7 +3,7 @@
 //! The SDK reads a result as the first of some twenty types that fits, whatever was asked for; what that type does not know
 //! of is gone, and one odd value makes the whole of it unreadable. So both halves of a connection pass every message
 //! through [`keep`] before the SDK reads it: a result is put into an object of one member that fits no type, and a request
-//! gets a name that no type has. [`restore`] and [`asked_method`] take that off again.
+//! gets a name that no type has. [`restore`] and [`called`] take that off again.
 //!
 //! Some results the SDK must understand itself (the version that was agreed on, the tools whose arguments become headers):
 //! those keep their form and carry a copy of themselves in their `_meta`.
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 /// The member that holds a result. Whatever a server puts there itself is overwritten or wrapped once more.
 const RAW_KEY: &str = "aish/raw";
-/// What begins the names of the requests that are ours to read.
+/// What begins the names of the requests and notifications that are ours to read.
 const RAW_METHOD: &str = "aish/raw/";
-/// The requests whose parameters the SDK must not read for us.
-const RAW_METHODS: [&str; 2] = ["elicitation/create", "sampling/createMessage"];
+/// Those whose parameters the SDK must not read for us.
+const RAW_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "notifications/message"];
 
 /// Makes a message of a server one that the SDK carries without loss. Not a message: left as it is.
 pub(crate) fn keep(mut message: Value) -> Value {
@@ -49,8 +49,8 @@ pub(crate) fn restore(result: ServerResult) -> Value {
     restore_value(serde_json::to_value(result).unwrap_or_default())
 }
 
-/// The method of a request as the server called it.
-pub(crate) fn asked_method(method: &str) -> &str {
+/// A method as the server called it.
+pub(crate) fn called(method: &str) -> &str {
     method.strip_prefix(RAW_METHOD).unwrap_or(method)
 }
 

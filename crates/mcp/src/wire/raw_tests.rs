@@ -69,6 +69,6 @@ fn requests_arrive_whole() {
     let rmcp::model::ServerRequest::CustomRequest(request) = request.request else {
         panic!("read by the SDK");
     };
-    assert_eq!(asked_method(&request.method), "elicitation/create");
+    assert_eq!(called(&request.method), "elicitation/create");
     assert_eq!(request.params, Some(params));
 }
