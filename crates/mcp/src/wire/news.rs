@@ -8,12 +8,8 @@ use serde_json::Value;
 /// Characters of one line of a server's log, and of an address.
 const TEXT_CHARS_MAX: usize = 4_000;
 
-#[expect(
-    deprecated,
-    clippy::wildcard_enum_match_arm,
-    reason = "servers of the older protocols log; the enum is the SDK's, and open"
-)]
 /// What a notification tells the host; `None` for what is not for it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the enum is the SDK's, and open")]
 pub(crate) fn of(notification: ServerNotification) -> Option<News> {
     match notification {
         ServerNotification::ToolListChangedNotification(_) => Some(News::ToolsChanged),
