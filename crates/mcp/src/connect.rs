@@ -164,5 +164,4 @@ fn offered(version: Option<&str>) -> Result<ProtocolVersion, McpError> {
 }
 
 #[cfg(test)]
-#[path = "connect/tests.rs"]
 mod tests;
