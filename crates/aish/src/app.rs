@@ -89,7 +89,6 @@ impl App {
         };
         let resolved = config::load(&paths, source, &judged, &overrides).map_err(|error| config_failure(&error))?;
         remarks.extend(resolved.warnings.iter().cloned());
-        remarks.extend(not_yet(&resolved.config));
         Ok(Self {
             environment,
             paths,
@@ -312,15 +311,6 @@ fn judged(environment: &Environment) -> Environment {
         Some(_) => environment.without("AISH_MODEL"),
         None => environment.clone(),
     }
-}
-
-/// What is configured and has no effect yet: silence would look like it worked.
-fn not_yet(config: &Config) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if !config.mcp.servers.is_empty() {
-        remarks.push("MCP servers are configured, but not supported yet".to_owned());
-    }
-    remarks
 }
 
 fn save_rule(file: &Path, rule: &str) -> Result<PathBuf, String> {

@@ -141,6 +141,9 @@ pub enum Command {
     /// List models, or find out what one can do
     #[command(subcommand)]
     Models(Models),
+    /// List MCP servers and their tools
+    #[command(subcommand)]
+    Mcp(Mcp),
     /// Check everything aish needs, and say what to do
     Doctor {
         /// Ask the model a question too (costs a few tokens)
@@ -252,6 +255,20 @@ pub enum Models {
     },
 }
 
+/// `aish mcp`.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum Mcp {
+    /// List the servers: where they are, how many tools, how they do
+    List,
+    /// List the tools of all servers
+    Tools,
+    /// Show one tool in full: what it says of itself, its schemas
+    Tool {
+        /// ALIAS.NAME, as `tools` lists it
+        name: String,
+    },
+}
+
 /// `aish config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum ConfigCommand {
@@ -322,6 +339,7 @@ fn conflict(cli: &Cli) -> Option<String> {
             Some(
                 Command::Sessions(_)
                 | Command::Models(_)
+                | Command::Mcp(_)
                 | Command::Doctor { .. }
                 | Command::Config { .. }
                 | Command::Trust { .. },

@@ -10,6 +10,7 @@ mod directory;
 mod doctor;
 mod failure;
 mod json;
+mod mcp;
 mod mentions;
 mod models;
 mod oneshot;
@@ -107,6 +108,7 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
             };
             models::probe::run(&app, name.as_deref(), writing, cli.common.output).await
         }
+        Some(Command::Mcp(what)) => mcp::command::run(&app, what).await,
         // Answered above: it must work where nothing else does.
         Some(Command::Doctor { .. }) => Ok(DONE),
         Some(Command::Config { what }) => match what.unwrap_or(ConfigCommand::Show) {

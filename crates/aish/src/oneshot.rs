@@ -13,7 +13,9 @@ use crate::app::App;
 use crate::cli::{Output, Resume, Start};
 use crate::directory;
 use crate::failure::{DONE, Failure};
+use crate::mcp::Mcp;
 use crate::mentions::{self, Places};
+use crate::models::Registry;
 use crate::schema::Schema;
 use crate::signals::{end_asked, unless_ended};
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
@@ -22,6 +24,7 @@ use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_engine::{AnswerRequest, Driver, Engine, Outcome};
 use aish_store::SessionFilter;
+use aish_tools::Cancel;
 use front::Front;
 use std::io::Write as _;
 use std::path::Path;
@@ -54,24 +57,57 @@ pub async fn prompt(
         return Err(registry.absence().failure(&engine.redactor));
     }
     engine.update(|settings| settings.schema = schema.as_ref().map(Schema::value));
-    let mut driver = open(&engine, start).await?;
-    let front = Front::new(app, registry, output, cancel).with_schema(schema);
+    let driver = open(&engine, start).await?;
+    with_servers(app, &engine, &registry, &cancel, async {
+        let front = Front::new(app, Arc::clone(&registry), output, cancel.clone()).with_schema(schema);
+        ask(driver, front, &engine, (&text, parts)).await
+    })
+    .await
+}
+
+/// Puts the question, after what was left of the last one.
+async fn ask(
+    mut driver: Driver,
+    front: Front<'_>,
+    engine: &Arc<Engine>,
+    (text, parts): (&str, Vec<Part>),
+) -> Result<u8, Failure> {
     driver.watch(&front.notices);
     if driver.session().open_turn().is_some() && driver.pending().is_empty() {
         front.say("the last turn was cut off; finishing it first");
-        let elsewhere = directory::enter(&engine, driver.session())?;
+        let elsewhere = directory::enter(engine, driver.session())?;
         if let Some(elsewhere) = &elsewhere {
             front.say(&elsewhere.line());
         }
         let driven = front.drive(&mut driver).await;
         if let Some(elsewhere) = elsewhere {
-            elsewhere.leave(&engine);
+            elsewhere.leave(engine);
         }
         driven?;
     }
     let front = front.counting_from_next_turn(&driver);
-    driver.start(&text, parts).await?;
+    driver.start(text, parts).await?;
     front.finish(&mut driver).await
+}
+
+/// Runs that with the MCP servers: it waits for those that come soon, and leaves none behind.
+async fn with_servers(
+    app: &App,
+    engine: &Arc<Engine>,
+    registry: &Arc<Registry>,
+    cancel: &Cancel,
+    run: impl Future<Output = Result<u8, Failure>>,
+) -> Result<u8, Failure> {
+    let mcp = Mcp::start(app, engine, registry);
+    let redactor = engine.redactor.clone();
+    mcp.listen(Arc::new(move |line| eprint_line(&redactor.redact(line))));
+    let ended = match unless_ended(cancel, mcp.arrived()).await {
+        Ok(Ok(())) => run.await,
+        Ok(Err(missing)) => Err(Failure::failed(missing).hint("the server is `required` in the configuration")),
+        Err(ended) => Err(ended),
+    };
+    mcp.close().await;
+    ended
 }
 
 /// The files a prompt names.
@@ -95,11 +131,20 @@ pub async fn resume(app: &App, resume: &Resume, output: Output) -> Result<u8, Fa
     let cancel = end_asked();
     let (engine, registry) = unless_ended(&cancel, app.engine()).await??;
     let id = engine.store.find(&resume.id).await?;
-    let mut driver = Driver::open(Arc::clone(&engine), id).await?;
-    let front = Front::new(app, registry, output, cancel);
+    let driver = Driver::open(Arc::clone(&engine), id).await?;
+    with_servers(app, &engine, &registry, &cancel, async {
+        let front = Front::new(app, Arc::clone(&registry), output, cancel.clone());
+        go_on(driver, front, &engine, resume).await
+    })
+    .await
+}
+
+/// Answers what waits, and drives on.
+async fn go_on(mut driver: Driver, front: Front<'_>, engine: &Arc<Engine>, resume: &Resume) -> Result<u8, Failure> {
+    let output = front.output;
     driver.watch(&front.notices);
     // Never left again: the program ends with this turn.
-    if let Some(elsewhere) = directory::enter(&engine, driver.session())? {
+    if let Some(elsewhere) = directory::enter(engine, driver.session())? {
         front.say(&elsewhere.line());
     }
     for yes in &resume.approve {

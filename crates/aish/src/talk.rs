@@ -6,6 +6,7 @@
 use crate::app::{App, begin_with};
 use crate::cli::Start;
 use crate::failure::Failure;
+use crate::mcp::Mcp;
 use crate::models::absence::{Absence, Silence};
 use crate::models::{Registry, list};
 use crate::oneshot;
@@ -61,6 +62,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             }
         };
     let driver = oneshot::open(&engine, start).await?;
+    let mcp = Arc::new(Mcp::start(app, &engine, &registry));
     let opened = if driver.session().last_seq() == 0 {
         Opened::New
     } else {
@@ -84,10 +86,11 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             Box::pin(async move { models(&registry).await })
         }),
         save_rule: app.rule_saver(),
+        mcp: Arc::clone(&mcp),
     };
-    Repl::run(engine, driver, options)
-        .await
-        .map_err(|error| Failure::failed(error.to_string()))
+    let left = Repl::run(engine, driver, options).await;
+    mcp.close().await;
+    left.map_err(|error| Failure::failed(error.to_string()))
 }
 
 /// Lets the session begin with the model there is; gives what a person should know of how it was found.

@@ -16,11 +16,15 @@ mod keep;
 
 /// Opens a connection. The program's own is [`crate::connect::connect`] over its HTTP client.
 pub trait Connector: Send + Sync {
-    /// Connects, within the server's limit.
+    /// Connects, within the server's limit. What the server asks and tells goes to that host.
     ///
     /// # Errors
     /// Every way in which there is no connection.
-    fn connect<'a>(&'a self, config: &'a ServerConfig) -> BoxFuture<'a, Result<Arc<dyn Peer>, McpError>>;
+    fn connect<'a>(
+        &'a self,
+        config: &'a ServerConfig,
+        host: Arc<dyn Host>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Peer>, McpError>>;
 }
 
 /// How a server is doing.
@@ -128,6 +132,10 @@ impl Servers {
         let keeper = keep::Keeper {
             config: Arc::clone(&config),
             connector: Arc::clone(&self.connector),
+            host: Arc::new(keep::Listening {
+                host: Arc::clone(&self.host),
+                wake: Arc::clone(&wake),
+            }),
             memory: Arc::clone(&self.memory),
             status: status.clone(),
             wake: Arc::clone(&wake),

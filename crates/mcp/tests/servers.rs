@@ -6,7 +6,7 @@ use aish_mcp::host::Nobody;
 use aish_mcp::memory::Memory;
 use aish_mcp::peer::Watch;
 use aish_mcp::servers::{Connector, Servers, State};
-use aish_mcp::{About, Alias, Endpoint, Era, ErrorKind, McpError, Peer, ServerConfig, StdioEndpoint};
+use aish_mcp::{About, Alias, Endpoint, Era, ErrorKind, Host, McpError, Peer, ServerConfig, StdioEndpoint};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -64,6 +64,7 @@ struct Script {
     eras: Mutex<Vec<Era>>,
     cut: watch::Sender<bool>,
     closed: Arc<watch::Sender<usize>>,
+    host: Mutex<Option<Arc<dyn Host>>>,
 }
 
 impl Script {
@@ -73,12 +74,18 @@ impl Script {
             eras: Mutex::default(),
             cut: watch::Sender::new(false),
             closed: Arc::new(watch::Sender::new(0)),
+            host: Mutex::default(),
         })
     }
 }
 
 impl Connector for Script {
-    fn connect<'a>(&'a self, config: &'a ServerConfig) -> BoxFuture<'a, Result<Arc<dyn Peer>, McpError>> {
+    fn connect<'a>(
+        &'a self,
+        config: &'a ServerConfig,
+        host: Arc<dyn Host>,
+    ) -> BoxFuture<'a, Result<Arc<dyn Peer>, McpError>> {
+        *self.host.lock().unwrap() = Some(host);
         self.eras.lock().unwrap().push(config.era.clone());
         let act = self.acts.lock().unwrap().pop_front().unwrap_or(Act::Hangs);
         Box::pin(async move {

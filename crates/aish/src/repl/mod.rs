@@ -17,6 +17,7 @@ mod shell;
 mod show;
 mod turns;
 
+use crate::mcp::Mcp;
 use crate::paths::Environment;
 use crate::prices::Prices;
 use crate::term::{Form, Stream};
@@ -113,6 +114,8 @@ pub struct ReplOptions {
     pub save_rule: SaveRule,
     /// What replies cost.
     pub prices: Prices,
+    /// The MCP servers; closed by whoever opened them.
+    pub mcp: Arc<Mcp>,
 }
 
 /// The prompt.
@@ -176,6 +179,10 @@ impl Repl {
         let gauge = Gauge::new(Arc::clone(&engine.models));
         let front = Front::take(&options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
         driver.watch(&front.notices);
+        let notices = front.notices.clone();
+        options
+            .mcp
+            .listen(Arc::new(move |line| notices.status(line.to_owned())));
         let stdin_is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let kind = match (stdin_is_terminal, front.renderer.look().form) {
             (true, Form::Framed) => Kind::Edited,

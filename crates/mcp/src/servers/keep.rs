@@ -1,9 +1,12 @@
 //! The task of one server: it connects, fetches what is offered, waits until the connection ends, and begins again.
 
 use super::{Connector, State, Status};
+use crate::host::{News, Question, Reply};
 use crate::memory::{Memory, Remembered};
 use crate::offer::Offer;
-use crate::{Era, ErrorKind, McpError, Peer, ServerConfig};
+use crate::{Alias, Era, ErrorKind, Host, McpError, Peer, ServerConfig};
+use futures_util::future::BoxFuture;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -18,6 +21,7 @@ const HELD_MS: u64 = 30_000;
 pub(super) struct Keeper {
     pub(super) config: Arc<ServerConfig>,
     pub(super) connector: Arc<dyn Connector>,
+    pub(super) host: Arc<dyn Host>,
     pub(super) memory: Arc<Memory>,
     pub(super) status: watch::Sender<Status>,
     pub(super) wake: Arc<Notify>,
@@ -60,7 +64,7 @@ impl Keeper {
                 era: known.clone(),
                 ..ServerConfig::clone(&self.config)
             };
-            match self.connector.connect(&config).await {
+            match self.connector.connect(&config, Arc::clone(&self.host)).await {
                 Ok(peer) => {
                     *era = Some(known);
                     return Ok(peer);
@@ -70,7 +74,7 @@ impl Keeper {
                 Err(_) => {}
             }
         }
-        let peer = self.connector.connect(&self.config).await?;
+        let peer = self.connector.connect(&self.config, Arc::clone(&self.host)).await?;
         *era = Some(Remembered::era_of(peer.about()));
         Ok(peer)
     }
@@ -112,6 +116,39 @@ impl Keeper {
             status.peer = peer;
         });
         self.changed.send_modify(|count| *count += 1);
+    }
+}
+
+/// A server's host that also hears when its lists have to be fetched anew (SPEC 6.4).
+pub(super) struct Listening {
+    pub(super) host: Arc<dyn Host>,
+    pub(super) wake: Arc<Notify>,
+}
+
+impl Host for Listening {
+    fn ask<'a>(&'a self, server: &'a Alias, question: Question) -> BoxFuture<'a, Reply> {
+        self.host.ask(server, question)
+    }
+
+    fn sample<'a>(&'a self, server: &'a Alias, params: Value) -> BoxFuture<'a, Result<Value, String>> {
+        self.host.sample(server, params)
+    }
+
+    fn news(&self, server: &Alias, news: News) {
+        match &news {
+            // However many come at once, the lists are fetched once or twice.
+            News::ToolsChanged => self.wake.notify_one(),
+            News::PromptsChanged
+            | News::ResourcesChanged
+            | News::ResourceUpdated { .. }
+            | News::Log { .. }
+            | News::Stderr { .. } => {}
+        }
+        self.host.news(server, news);
+    }
+
+    fn say(&self, line: &str) {
+        self.host.say(line);
     }
 }
 
