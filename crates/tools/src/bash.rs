@@ -3,10 +3,11 @@
 //! A command runs as `bash -c` with the directory and environment it is given, no terminal and no input; both its
 //! outputs come back in the order they were written. Whatever it started ends with it (`tree`, `process`), except that
 //! `background` lets it run on as a job (`jobs`) until it ends, is stopped, or the session does. Should this process be
-//! killed, a `watcher` ends what runs. The last two are open to whoever else starts programs.
+//! killed, a `watcher` ends what runs. `tree`, `watcher` and `sleep` are open to whoever else starts programs.
 
 mod jobs;
 mod process;
+pub mod sleep;
 mod status;
 pub mod tree;
 pub mod watcher;

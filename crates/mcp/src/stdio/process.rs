@@ -6,10 +6,11 @@
 use super::tail::Tail;
 use crate::host::News;
 use crate::{Alias, ErrorKind, Host, McpError, StdioEndpoint};
+use aish_tools::bash::sleep::{Exited, Watched};
 use aish_tools::bash::tree::{Ending, TAG_NAME, Tree, nested_tag, new_tag};
 use aish_tools::bash::watcher::{Listed, Watcher};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io;
@@ -244,28 +245,17 @@ impl<'a> Supervisor<'a> {
 
     /// Sleeps until something happens or the phase may have to change.
     fn wait(&mut self) {
-        let now = Instant::now();
         let until = match self.phase {
             Phase::Running => None,
             Phase::InputEnded(until) => Some(until),
             Phase::Ending(ending) => Some(ending.next_look()),
         };
-        let timeout = until.and_then(|until| Timespec::try_from(until.saturating_duration_since(now)).ok());
-        let mut watched = vec![PollFd::new(&self.process.wake, PollFlags::IN)];
-        if !self.has_exited {
-            watched.push(PollFd::new(&self.exit, PollFlags::IN));
-        }
-        if let Some(stderr) = &self.stderr {
-            watched.push(PollFd::new(stderr, PollFlags::IN));
-        }
-        // Interrupted or not, every source is looked at below.
-        let _ = poll(&mut watched, timeout.as_ref());
-        let exited = watched
-            .get(1)
-            .is_some_and(|exit| !self.has_exited && !exit.revents().is_empty());
-        self.has_exited |= exited;
-        let mut count = [0; 8];
-        let _ = rustix::io::read(&self.process.wake, &mut count);
+        let watched = Watched {
+            wake: &self.process.wake,
+            exit: (!self.has_exited).then_some(&self.exit),
+            output: self.stderr.as_ref(),
+        };
+        self.has_exited |= watched.sleep(until) == Exited::Yes;
     }
 
     /// Takes one piece of standard error, if there is one; true if there was.

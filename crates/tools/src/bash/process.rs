@@ -5,12 +5,13 @@
 //! or cancelled and answered at once, is still cleaned up behind it. [`Running`] is the handle the rest of the crate
 //! holds.
 
+use super::sleep::{Exited, Watched};
 use super::tree::{Ending, STRAGGLER_TICK_MS, TAG_NAME, Tree, nested_tag, new_tag};
 use super::watcher::{Listed, Watcher};
 use crate::capture::Capture;
 use crate::files::text::{Last, decode_piece};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io::{self, PipeReader};
@@ -307,22 +308,12 @@ impl<'a> Supervisor<'a> {
             Phase::Lingering(_) => Some(now + tick),
             Phase::Ending(ending) => Some(ending.next_look()),
         };
-        let timeout = until.and_then(|until| Timespec::try_from(until.saturating_duration_since(now)).ok());
-        let mut watched = vec![PollFd::new(&self.running.wake, PollFlags::IN)];
-        if !self.has_exited {
-            watched.push(PollFd::new(&self.exit, PollFlags::IN));
-        }
-        if let Some(pipe) = &self.pipe {
-            watched.push(PollFd::new(pipe, PollFlags::IN));
-        }
-        // Interrupted or not, every source is looked at below.
-        let _ = poll(&mut watched, timeout.as_ref());
-        let exited = watched
-            .get(1)
-            .is_some_and(|exit| !self.has_exited && !exit.revents().is_empty());
-        self.has_exited |= exited;
-        let mut count = [0; 8];
-        let _ = rustix::io::read(&self.running.wake, &mut count);
+        let watched = Watched {
+            wake: &self.running.wake,
+            exit: (!self.has_exited).then_some(&self.exit),
+            output: self.pipe.as_ref(),
+        };
+        self.has_exited |= watched.sleep(until) == Exited::Yes;
     }
 
     /// Takes one piece from the pipe, if there is one, and drops the pipe at its end.
