@@ -11,6 +11,10 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+mod mcp;
+
+pub use mcp::Mcp;
+
 /// The whole command line.
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(
@@ -141,7 +145,7 @@ pub enum Command {
     /// List models, or find out what one can do
     #[command(subcommand)]
     Models(Models),
-    /// List MCP servers and their tools
+    /// List, add or import MCP servers, or be one
     #[command(subcommand)]
     Mcp(Mcp),
     /// Check everything aish needs, and say what to do
@@ -252,20 +256,6 @@ pub enum Models {
         /// Write nothing, and do not ask
         #[arg(long)]
         dry_run: bool,
-    },
-}
-
-/// `aish mcp`.
-#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
-pub enum Mcp {
-    /// List the servers: where they are, how many tools, how they do
-    List,
-    /// List the tools of all servers
-    Tools,
-    /// Show one tool in full: what it says of itself, its schemas
-    Tool {
-        /// ALIAS.NAME, as `tools` lists it
-        name: String,
     },
 }
 

@@ -108,7 +108,7 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
             };
             models::probe::run(&app, name.as_deref(), writing, cli.common.output).await
         }
-        Some(Command::Mcp(what)) => mcp::command::run(&app, what).await,
+        Some(Command::Mcp(what)) => mcp::command::run(&app, what, cli.common.output).await,
         // Answered above: it must work where nothing else does.
         Some(Command::Doctor { .. }) => Ok(DONE),
         Some(Command::Config { what }) => match what.unwrap_or(ConfigCommand::Show) {

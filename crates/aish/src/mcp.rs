@@ -20,8 +20,12 @@ pub mod command;
 mod expand;
 mod host;
 pub mod list;
+pub mod log;
+pub mod login;
 mod publish;
+pub mod serve;
 mod setup;
+pub mod shelf;
 
 /// How long a prompt that is asked once waits for servers that nobody requires and nothing is remembered of.
 const ARRIVE_MS: u64 = 5_000;
@@ -100,6 +104,11 @@ impl Mcp {
     /// The servers.
     pub fn servers(&self) -> &Arc<Servers> {
         &self.servers
+    }
+
+    /// What they wrote.
+    pub fn logs(&self) -> &log::Logs {
+        &self.host.logs
     }
 
     /// Who is told of their troubles from now on, and of those up to now.

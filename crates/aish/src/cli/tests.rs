@@ -91,6 +91,21 @@ fn wrong_usage_is_exit_code_2() {
         "resume ID --approve c --deny c",
         "sessions",
         "sessions export ID --format pdf",
+        "mcp",
+        "mcp tool",
+        "mcp add",
+        "mcp add git",
+        "mcp add git http://h/mcp -- git",
+        "mcp add git http://h/mcp --env A=b",
+        "mcp add git --token-env T -- git",
+        "mcp add git --header A:b -- git",
+        "mcp add git http://h/mcp --header A",
+        "mcp add git --env A -- git",
+        "mcp add git --env =b -- git",
+        "mcp add git http://h/mcp --timeout soon",
+        "mcp import",
+        "mcp import f --yes --dry-run",
+        "mcp serve --http 7777",
         "frobnicate",
         "--modle x",
     ];
@@ -131,6 +146,26 @@ fn commands() {
     assert_eq!(cli("--output json resume ID").common.output, Output::Json);
 }
 
+/// SPEC 6.4: a server is a URL or a command, and what comes after `--` is the command's own.
+#[test]
+fn servers_to_add() {
+    let add = |line| match cli(line).command {
+        Some(Command::Mcp(Mcp::Add(add))) => add,
+        other => unreachable!("{other:?}"),
+    };
+    let http =
+        add("mcp add b http://h/mcp --header X-A:+one:two --token-env T --timeout 5 --tool a --tool b --required");
+    assert_eq!((http.alias.as_str(), http.url.as_deref()), ("b", Some("http://h/mcp")));
+    assert_eq!(http.headers, [("X-A".to_owned(), "one:two".to_owned())]);
+    assert_eq!((http.token_env.as_deref(), http.timeout), (Some("T"), Some(5)));
+    assert_eq!((http.tools.len(), http.required, http.trusted), (2, true, false));
+    let stdio = add("mcp add g --env A=b=c --no-tool x -- git-server --env no -- y");
+    assert_eq!(stdio.url, None);
+    assert_eq!(stdio.command, ["git-server", "--env", "no", "--", "y"]);
+    assert_eq!(stdio.env, [("A".to_owned(), "b=c".to_owned())]);
+    assert_eq!(stdio.no_tools, ["x"]);
+}
+
 #[test]
 fn version() {
     let version = error("--version");
@@ -150,6 +185,15 @@ fn help_fits() {
         "trust --help",
         "models probe --help",
         "doctor --help",
+        "mcp --help",
+        "mcp list --help",
+        "mcp tools --help",
+        "mcp tool --help",
+        "mcp add --help",
+        "mcp remove --help",
+        "mcp login --help",
+        "mcp import --help",
+        "mcp serve --help",
     ];
     for line in pages {
         let help = error(line).to_string();
@@ -166,6 +210,7 @@ fn help_fits() {
       resume    Go on with a session, answering what it waits for
       sessions  List, show or export sessions
       models    List models, or find out what one can do
+      mcp       List, add or import MCP servers, or be one
       doctor    Check everything aish needs, and say what to do
       config    Show the configuration, where it is, or what can be set
       trust     Trust a project directory: read its .aish/ and AGENTS.md
