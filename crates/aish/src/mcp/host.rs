@@ -1,6 +1,8 @@
 //! Whom servers ask and tell: status lines are kept until somebody listens.
 
 use super::Say;
+use super::log::Logs;
+use super::shelf::Shelf;
 use aish_mcp::host::{News, Question, Reply};
 use aish_mcp::{Alias, Host};
 use futures_util::future::BoxFuture;
@@ -11,6 +13,10 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Front {
     say: Mutex<Option<Say>>,
     waiting: Mutex<Vec<String>>,
+    /// What they wrote.
+    pub(super) logs: Logs,
+    /// What they offer beyond tools.
+    pub(super) shelf: Shelf,
 }
 
 impl Front {
@@ -36,7 +42,10 @@ impl Host for Front {
         Box::pin(std::future::ready(Err("nobody is here to allow it".to_owned())))
     }
 
-    fn news(&self, _server: &Alias, _news: News) {}
+    fn news(&self, server: &Alias, news: News) {
+        self.logs.hear(server, &news);
+        self.shelf.hear(server, &news);
+    }
 
     fn say(&self, line: &str) {
         let say = self.say.lock().unwrap_or_else(PoisonError::into_inner).clone();
