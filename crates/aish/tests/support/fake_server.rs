@@ -41,6 +41,7 @@ struct Exchange {
 pub struct Builder {
     exchanges: VecDeque<Exchange>,
     otherwise: Option<Responder>,
+    everything: Option<Responder>,
     strictness: Strictness,
     models: Vec<String>,
     listing: Option<Reply>,
@@ -66,6 +67,12 @@ impl Builder {
     /// Answers every request that no exchange fits, without end.
     pub fn otherwise(mut self, respond: impl Fn(&Received) -> Reply + Send + 'static) -> Self {
         self.otherwise = Some(Box::new(respond));
+        self
+    }
+
+    /// Answers every request of any method, and nothing else does: for a server that is no model's.
+    pub fn everything(mut self, respond: impl Fn(&Received) -> Reply + Send + 'static) -> Self {
+        self.everything = Some(Box::new(respond));
         self
     }
 
@@ -105,6 +112,7 @@ impl Builder {
         let state = State {
             exchanges: self.exchanges,
             otherwise: self.otherwise,
+            everything: self.everything,
             strictness: self.strictness,
             models,
             listing: self.listing,
@@ -131,6 +139,7 @@ impl Builder {
 struct State {
     exchanges: VecDeque<Exchange>,
     otherwise: Option<Responder>,
+    everything: Option<Responder>,
     strictness: Strictness,
     models: Vec<String>,
     listing: Option<Reply>,
@@ -375,7 +384,11 @@ fn converse(stream: TcpStream, connection: usize, shared: &Shared) -> io::Result
 /// Records the request and takes the exchange that fits it.
 fn choose(shared: &Shared, request: &Received) -> Reply {
     let mut state = shared.lock();
-    let reply = if request.method == "GET" {
+    let reply = if let Some(respond) = &state.everything {
+        let reply = respond(request);
+        state.requests.push(request.clone());
+        reply
+    } else if request.method == "GET" {
         state.probes.push(request.clone());
         match &state.listing {
             Some(reply) if request.path.contains("/models") => reply.clone(),

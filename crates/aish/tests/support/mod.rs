@@ -5,6 +5,7 @@
 //! - [`pty`]: the program (or any other) on a pseudo-terminal, asserted by screen and by transcript.
 //! - [`sandbox`]: a home and a project of their own in a temporary folder, and runs of the program bounded in time.
 //! - [`ledger`]: what a run left in the ledger.
+//! - [`mcp`]: a scripted MCP server, over HTTP or as a child process; [`mcp_real`]: real ones.
 //! - [`processes`]: what a run left behind and what memory it took.
 //! - [`real_model`]: a real small model behind a real server.
 //!
@@ -20,13 +21,15 @@
 mod answer;
 pub mod fake_server;
 pub mod ledger;
+pub mod mcp;
+pub mod mcp_real;
 pub mod processes;
 pub mod pty;
 pub mod real_model;
 pub mod reply;
 pub mod sandbox;
 pub mod strict;
-mod wire;
+pub mod wire;
 
 use std::time::{Duration, Instant};
 
