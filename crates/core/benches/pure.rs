@@ -64,6 +64,7 @@ fn turn(turn: u64) -> Vec<Draft> {
         output: "x".repeat(RESULT_BYTES),
         success: true,
         end: aish_core::event::ResultEnd::Completed,
+        parts: Vec::new(),
     };
     vec![
         Draft::turn_started(turn, TurnStarted::default()),

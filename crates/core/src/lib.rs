@@ -22,6 +22,7 @@
 pub mod action;
 pub mod event;
 pub mod id;
+pub mod image;
 pub mod limits;
 pub mod message;
 pub mod policy;

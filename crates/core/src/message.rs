@@ -135,6 +135,8 @@ pub enum Message {
         output: String,
         /// False for errors, refusals and interruptions.
         success: bool,
+        /// Images that came with it, in order.
+        parts: Vec<Part>,
     },
 }
 

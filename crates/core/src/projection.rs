@@ -6,6 +6,7 @@
 
 use crate::event::{Assistant, Body, Event, ReplyStop, ToolCall, ToolResult};
 use crate::id::{CallId, ReplyId};
+use crate::image::Image;
 use crate::limits::Limits;
 use crate::message::{Message, MessageCall, Part, text_of};
 use serde_json::{Value, json};
@@ -263,9 +264,19 @@ impl<'a> Projector<'a> {
 
     fn result(&mut self, call: &Place<'a, ToolCall>, call_id: CallId) {
         let chars_max = self.index.result_chars_max(call.turn);
-        let (output, success) = match self.index.result(call) {
-            Some(result) => (cut_result(&result.output, chars_max), result.success),
-            None => (json!({ "error": NO_RESULT }).to_string(), false),
+        let (output, success, parts) = match self.index.result(call) {
+            // Only images belong there, whatever an imported log says.
+            Some(result) => (
+                cut_result(&result.output, chars_max),
+                result.success,
+                result
+                    .parts
+                    .iter()
+                    .filter(|part| Image::of(part).is_some())
+                    .cloned()
+                    .collect(),
+            ),
+            None => (json!({ "error": NO_RESULT }).to_string(), false, Vec::new()),
         };
         self.out.messages.push(Message::Tool {
             call_id,
@@ -273,6 +284,7 @@ impl<'a> Projector<'a> {
             name: call.data.function.name.clone(),
             output,
             success,
+            parts,
         });
     }
 

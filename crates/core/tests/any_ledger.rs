@@ -142,6 +142,7 @@ fn result(rng: &mut Rng) -> ToolResult {
             .into(),
         success: rng.percent(50),
         end: rng.pick(&ends),
+        parts: Vec::new(),
     }
 }
 

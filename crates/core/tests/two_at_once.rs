@@ -167,6 +167,7 @@ fn result(n: usize, output: &str) -> Vec<Draft> {
         output: output.into(),
         success: true,
         end: ResultEnd::Completed,
+        parts: Vec::new(),
     };
     vec![Draft::tool_result(1, output, data)]
 }

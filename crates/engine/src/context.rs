@@ -5,11 +5,14 @@
 
 use crate::{Engine, Model, Settings};
 use aish_core::event::Body;
+use aish_core::image::Image;
 use aish_core::message::{Message, Part, ToolSpec};
 use aish_core::projection::cut_result;
 use aish_core::redact::Redactor;
 use aish_core::session::Session;
 use std::borrow::Cow;
+
+mod images;
 
 /// The static part of the system prompt (SPEC 7.8). The list of tools is not in it: it is in the request's own field.
 pub const SYSTEM_PROMPT: &str = "\
@@ -66,7 +69,21 @@ impl Prompt {
 
     /// True when there is an image in it.
     pub(crate) fn has_images(&self) -> bool {
-        self.messages.iter().any(has_image)
+        self.messages.iter().any(|message| images_in(message) > 0)
+    }
+
+    /// The images of the last round's results, in words: `image image/png, 12 KB of alias.tool`.
+    pub(crate) fn new_result_images(&self) -> Vec<String> {
+        let (_, round) = kept_from(&self.messages);
+        let results = self.messages.iter().skip(round);
+        let names = results.flat_map(|message| {
+            let tool = match message {
+                Message::Tool { name, .. } => name.as_str(),
+                Message::User { .. } | Message::Assistant { .. } => "",
+            };
+            images::of_result(message).map(move |image| format!("{} of {tool}", image.name()))
+        });
+        names.collect()
     }
 }
 
@@ -132,11 +149,12 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, roo
     for message in &mut messages {
         redact(message, &engine.redactor);
     }
+    let left_out = images::keep_newest(&mut messages);
     let mut prompt = Prompt {
         system,
         messages,
         tools,
-        left_out: 0,
+        left_out,
         is_too_long: false,
     };
     // Only where a bound is known is it worth counting.
@@ -145,17 +163,17 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, roo
         if chars > chars_max {
             let messages_max =
                 chars_max.saturating_sub(chars - prompt.messages.iter().map(message_chars).sum::<usize>());
-            prompt.left_out = fit(&mut prompt.messages, messages_max);
+            prompt.left_out += fit(&mut prompt.messages, messages_max);
             prompt.is_too_long = prompt.chars() > chars_max;
         }
     }
     prompt
 }
 
-fn has_image(message: &Message) -> bool {
+fn images_in(message: &Message) -> usize {
     match message {
-        Message::User { parts } => parts.iter().any(|part| matches!(part, Part::Image { .. })),
-        Message::Assistant { .. } | Message::Tool { .. } => false,
+        Message::User { parts } | Message::Tool { parts, .. } => Image::all(parts).count(),
+        Message::Assistant { .. } => 0,
     }
 }
 
@@ -224,12 +242,14 @@ fn fit(messages: &mut Vec<Message>, chars_max: usize) -> usize {
     let (last_question, last_round) = kept_from(messages);
     let mut results = 0;
     for message in messages.iter_mut().take(last_round) {
-        if let Message::Tool { output, .. } = message
+        let chars = message_chars(message);
+        if let Message::Tool { output, parts, .. } = message
             && excess > 0
-            && output.len() > LEFT_OUT.len()
+            && chars > LEFT_OUT.len()
         {
-            excess = excess.saturating_sub(output.len() - LEFT_OUT.len());
+            excess = excess.saturating_sub(chars - LEFT_OUT.len());
             LEFT_OUT.clone_into(output);
+            parts.clear();
             results += 1;
         }
     }
@@ -249,7 +269,7 @@ fn fit(messages: &mut Vec<Message>, chars_max: usize) -> usize {
 }
 
 /// Cuts what the last round gave, where nothing else is left to leave out: each result to its share of the room, head and tail
-/// kept. Gives how many were cut.
+/// kept; and where even so there is no room, their images. Gives how many were cut.
 fn cut_last_round(messages: &mut [Message], chars_max: usize) -> usize {
     let total: usize = messages.iter().map(message_chars).sum();
     if total <= chars_max {
@@ -269,7 +289,16 @@ fn cut_last_round(messages: &mut [Message], chars_max: usize) -> usize {
             cut += 1;
         }
     }
-    cut
+    let excess = messages
+        .iter()
+        .map(message_chars)
+        .sum::<usize>()
+        .saturating_sub(chars_max);
+    let round = messages.get_mut(last_round..).unwrap_or_default();
+    let images = round.iter().flat_map(images::of_result).count();
+    let dropped = excess.div_ceil(IMAGE_CHARS).min(images);
+    images::leave_out(round, dropped, "it does not fit the context");
+    cut + dropped
 }
 
 fn output_of(message: &Message) -> Option<&String> {
@@ -290,7 +319,7 @@ fn kept_from(messages: &[Message]) -> (usize, usize) {
 /// True while [`fit`] could leave out more.
 fn can_shrink(messages: &[Message]) -> bool {
     let (question, round) = kept_from(messages);
-    let is_longer = |message: &Message, than: usize| output_of(message).is_some_and(|output| output.len() > than);
+    let is_longer = |message: &Message, than: usize| output_of(message).is_some() && message_chars(message) > than;
     question > 0
         || messages
             .iter()
@@ -323,7 +352,7 @@ fn message_chars(message: &Message) -> usize {
                     .map(|call| call.name.len() + call.arguments.len())
                     .sum::<usize>()
         }
-        Message::Tool { output, .. } => output.len(),
+        Message::Tool { output, parts, .. } => output.len() + parts_chars(parts),
     }
 }
 
@@ -351,6 +380,7 @@ mod tests {
             name: "grep".into(),
             output: output.into(),
             success: true,
+            parts: Vec::new(),
         }
     }
 
@@ -391,6 +421,40 @@ mod tests {
         let last = cut.len() - 1;
         cut[last] = result(&cut_result(&long, ROUND_RESULT_CHARS_MIN));
         assert_eq!(fitted(0), cut);
+    }
+
+    /// SPEC 3.7, 6.5: images of results count for what they are; they go with old results, and last of all with new ones.
+    #[test]
+    fn images_of_results_make_room() {
+        let seen = |images: usize| {
+            let mut seen = result("seen");
+            if let Message::Tool { parts, .. } = &mut seen {
+                let image = Part::Image {
+                    media_type: "image/png".into(),
+                    data: "A".repeat(4_000),
+                };
+                parts.extend(std::iter::repeat_n(image, images));
+            }
+            seen
+        };
+        let mut messages = vec![user("a"), seen(2), answer("b"), user("c"), answer("d"), seen(3)];
+        assert_eq!(message_chars(&seen(2)), 4 + 2 * IMAGE_CHARS);
+        let counts = |messages: &[Message]| messages.iter().map(images_in).collect::<Vec<_>>();
+        fit(&mut messages, 4 * IMAGE_CHARS);
+        assert_eq!(
+            (counts(&messages).iter().sum::<usize>(), counts(&messages).last()),
+            (3, Some(&3))
+        );
+        assert!(can_shrink(&messages));
+        fit(&mut messages, 2 * IMAGE_CHARS);
+        assert_eq!(counts(&messages).last(), Some(&1));
+        fit(&mut messages, 10);
+        assert_eq!(counts(&messages), [0; 3]);
+        let left = messages
+            .last()
+            .and_then(output_of)
+            .map(|output| output.matches("does not fit the context").count());
+        assert_eq!(left, Some(3));
     }
 
     /// SPEC 10.5: no known secret goes to a model, wherever in the conversation it stands.

@@ -149,6 +149,9 @@ impl Driver {
             }
             if !model.images && prompt.has_images() {
                 self.say_once(&format!("{} takes no images: they are named in words", model.name));
+                for image in prompt.new_result_images() {
+                    self.say_once(&format!("not shown to {}: {image}", model.name));
+                }
             }
             let came = self.ask(model, settings, tool_choice, &prompt, notices, stop).await;
             let Attempt::Failed(error) = came else {

@@ -5,6 +5,7 @@ use crate::lease::asked;
 use crate::{EngineError, Notice, Notices, Settings};
 use aish_core::event::{Body, CallStarted, Draft, ResultEnd, ToolResult, readable_call};
 use aish_core::id::CallId;
+use aish_core::image::with_image_names;
 use aish_core::turn::{How, Job};
 use aish_core::{Action, Digest};
 use aish_store::Durability;
@@ -88,7 +89,7 @@ impl Driver {
         for job in jobs {
             match self.prepare(job, &settings) {
                 Ok(call) => ready.push(call),
-                Err(ending) => self.record(ending, notices).await?,
+                Err(ending) => self.record(*ending, notices).await?,
             }
         }
         if ready.is_empty() {
@@ -144,15 +145,17 @@ impl Driver {
     }
 
     /// What a job needs to start, or how it ends without starting.
-    fn prepare(&self, job: &Job, settings: &Settings) -> Result<Ready, Ending> {
+    fn prepare(&self, job: &Job, settings: &Settings) -> Result<Ready, Box<Ending>> {
         let call = self.session.call_event(&job.call);
         let name = call.map(|call| call.function.name.clone()).unwrap_or_default();
-        let ending = |output: ToolOutput, end| Ending {
-            call: job.call.clone(),
-            name: name.clone(),
-            output,
-            end,
-            limit: job.limit,
+        let ending = |output: ToolOutput, end| {
+            Box::new(Ending {
+                call: job.call.clone(),
+                name: name.clone(),
+                output,
+                end,
+                limit: job.limit,
+            })
         };
         let digest = match &job.how {
             How::Answer { output, summary, end } => {
@@ -160,6 +163,7 @@ impl Driver {
                     output: output.clone(),
                     summary: summary.clone(),
                     success: false,
+                    parts: Vec::new(),
                 };
                 return Err(ending(output, *end));
             }
@@ -169,6 +173,7 @@ impl Driver {
                     output: same.map(|result| result.output.clone()).unwrap_or_default(),
                     summary: format!("same as {other}"),
                     success: same.is_some_and(|result| result.success),
+                    parts: Vec::new(),
                 };
                 return Err(ending(output, ResultEnd::Duplicate));
             }
@@ -213,7 +218,7 @@ impl Driver {
         notices.push(Notice::CallEnded {
             call: ending.call.clone(),
             readable: readable_call(&ending.name, arguments.as_deref().unwrap_or_default()),
-            output: ending.output.output,
+            output: with_image_names(&ending.output.output, &ending.output.parts),
             summary: ending.output.summary,
             success: ending.output.success,
             end: ending.end,
@@ -296,6 +301,7 @@ impl Ending {
             output,
             success: self.output.success,
             end: self.end,
+            parts: self.output.parts.clone(),
         };
         Draft::tool_result(turn, self.output.summary.clone(), data)
     }

@@ -120,6 +120,7 @@ impl McpTool {
             summary: summary_of(&output),
             output,
             success: !outcome.is_error,
+            parts: outcome.images,
         }
     }
 

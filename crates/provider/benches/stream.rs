@@ -169,6 +169,7 @@ fn conversation() -> (Vec<Message>, Vec<ToolSpec>) {
             name: "grep".to_owned(),
             output: "tests/a.rs:10: sleep(1)\n".repeat(200),
             success: true,
+            parts: Vec::new(),
         });
     }
     let schema =

@@ -29,7 +29,7 @@ mod shown;
 mod stream;
 mod way;
 
-pub use shown::{secrets_of, without_credentials};
+pub use shown::{is_secret_name, secrets_of, without_credentials};
 
 use adapt::{ADAPTATIONS_MAX, Asked, adapt};
 use stream::{HttpStream, Lesson};

@@ -43,6 +43,7 @@ fn result(n: usize, output: &str) -> Message {
         name: "srv.read".to_owned(),
         output: output.to_owned(),
         success: true,
+        parts: Vec::new(),
     }
 }
 

@@ -351,6 +351,7 @@ fn result(n: usize, output: &str) -> Message {
         name: "weather.get".to_owned(),
         output: output.to_owned(),
         success: true,
+        parts: Vec::new(),
     }
 }
 

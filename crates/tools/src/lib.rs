@@ -16,7 +16,7 @@
 
 use aish_core::action::{Action, Effect};
 use aish_core::event::CallSource;
-use aish_core::message::ToolSpec;
+use aish_core::message::{Part, ToolSpec};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Hidden {
 }
 
 /// What a call came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     /// The whole captured result: JSON text for built-in tools, plain text for others.
     pub output: String,
@@ -85,6 +85,8 @@ pub struct ToolOutput {
     pub summary: String,
     /// False for an error.
     pub success: bool,
+    /// Images that came with it, in order (SPEC 6.5).
+    pub parts: Vec<Part>,
 }
 
 impl ToolOutput {
@@ -95,6 +97,7 @@ impl ToolOutput {
             output: serde_json::json!({ "error": message }).to_string(),
             summary: message,
             success: false,
+            parts: Vec::new(),
         }
     }
 }

@@ -163,6 +163,7 @@ mod tests {
             name: "glob".into(),
             output: r#"{"output":"a.c\nb.c","count":2}"#.into(),
             success: true,
+            parts: Vec::new(),
             end: ResultEnd::Completed,
         };
         let command = Command {

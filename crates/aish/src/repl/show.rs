@@ -100,6 +100,7 @@ mod tests {
                 output: output.into(),
                 success: true,
                 end: ResultEnd::Completed,
+                parts: Vec::new(),
             };
             Draft::tool_result(0, "done", data)
         };

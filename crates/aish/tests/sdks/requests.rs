@@ -182,6 +182,7 @@ fn said(messages: &mut Vec<Message>, reply: Reply, turn: u64) {
             String::new()
         },
         success: n == 0,
+        parts: Vec::new(),
     });
     let results: Vec<Message> = results.collect();
     messages.push(Message::Assistant {

@@ -104,6 +104,9 @@ pub struct ToolResult {
     /// False for errors, refusals, interruptions and an MCP `isError`.
     #[serde(default)]
     pub success: bool,
+    /// Images that came with it, in order; absent when there are none (SPEC 6.5).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// What kind of end it was; absent when the tool ran to its own end.
     #[serde(default, skip_serializing_if = "ResultEnd::is_completed")]
     pub end: ResultEnd,

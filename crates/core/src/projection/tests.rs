@@ -88,6 +88,7 @@ fn result(turn: u64, rest: &str) -> Draft {
         output: output.into(),
         success: true,
         end: ResultEnd::Completed,
+        parts: Vec::new(),
     };
     Draft::tool_result(turn, output, data)
 }

@@ -68,6 +68,7 @@ impl Turn {
             output: json!({ "error": error }).to_string(),
             success: false,
             end,
+            parts: Vec::new(),
         };
         Draft::tool_result(self.number, error, data)
     }

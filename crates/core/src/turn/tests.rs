@@ -219,6 +219,7 @@ impl Script {
             output: "{}".into(),
             success: end == ResultEnd::Completed,
             end,
+            parts: Vec::new(),
         };
         Draft::tool_result(1, "done", data)
     }

@@ -214,6 +214,7 @@ pub fn result(turn: u64, view: &Session, id: &CallId, output: &str, end: ResultE
         output: format!("{output} of {id} at {}", view.last_seq()),
         success,
         end,
+        parts: Vec::new(),
     };
     Draft::tool_result(turn, output, data)
 }

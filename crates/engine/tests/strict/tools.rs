@@ -178,6 +178,7 @@ impl Tool for Odd {
                 summary: output.chars().take(20).collect(),
                 output,
                 success: true,
+                parts: Vec::new(),
             }
         }
         .boxed()

@@ -181,5 +181,6 @@ fn answer(text: &str, n: u64) -> ToolOutput {
         output: json!({ "output": format!("{text} {n}") }).to_string(),
         summary: format!("{text} {n}"),
         success: true,
+        parts: Vec::new(),
     }
 }

@@ -20,6 +20,7 @@ mod lenient;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
+mod result;
 pub mod schema;
 mod structured;
 mod wire_ids;

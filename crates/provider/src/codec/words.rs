@@ -33,6 +33,11 @@ pub(crate) fn image_left_out(media_type: &str) -> String {
     format!("[image left out: this model does not take {media_type}]")
 }
 
+/// What stands before the images of a result that could not go into the result itself.
+pub(crate) fn images_of_result(name: &str) -> String {
+    format!("[images of the result of {name}]")
+}
+
 /// What the assistant says between a result and the user, where roles must alternate strictly (SPEC 7.5).
 pub(crate) const SEEN: &str = "(I have the results.)";
 

@@ -34,12 +34,10 @@ pub fn without_credentials(url: &str) -> String {
 pub fn secrets_of(url: &str) -> Vec<String> {
     let (_, query) = url.split_once('?').unwrap_or((url, ""));
     let query = query.split('#').next().unwrap_or_default();
-    let is_secret = |name: &str| {
-        let name = name.to_lowercase();
-        SECRET_WORDS.iter().any(|word| name.contains(word))
-    };
     let parameters = query.split('&').filter_map(|pair| pair.split_once('='));
-    let in_query = parameters.filter(|(name, _)| is_secret(name)).map(|(_, value)| value);
+    let in_query = parameters
+        .filter(|(name, _)| is_secret_name(name))
+        .map(|(_, value)| value);
     let written = user_or_password(url).into_iter().chain(in_query);
     let mut secrets: Vec<String> = Vec::new();
     for written in written.filter(|secret| !secret.is_empty()) {
@@ -50,6 +48,12 @@ pub fn secrets_of(url: &str) -> Vec<String> {
         }
     }
     secrets
+}
+
+/// Whether what has this name (a parameter, a header, a variable) is a secret, going by the name alone.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 /// What is secret of what stands before the `@`, in an address with a scheme or without.

@@ -8,6 +8,7 @@
 use crate::Request;
 use crate::codec::names::fnv1a;
 use crate::profile::ModelProfile;
+use aish_core::image::Image;
 use aish_core::message::{Message, Part};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -73,20 +74,34 @@ impl Way {
                 calls: calls.clone(),
                 model: model.clone().filter(|_| !self.is_refused(parts)),
             },
-            Message::Tool { .. } => message.clone(),
+            Message::Tool { .. } => self.result(message.clone()),
         }
     }
 
+    /// A result has images beside its text only: one that was refused is told in that.
+    fn result(&self, mut message: Message) -> Message {
+        if let Message::Tool { output, parts, .. } = &mut message {
+            let before = parts.len();
+            parts.retain(|part| !self.is_refused_image(part));
+            for _ in parts.len()..before {
+                if !output.is_empty() {
+                    output.push('\n');
+                }
+                output.push_str(IMAGE_REFUSED);
+            }
+        }
+        message
+    }
+
+    fn is_refused_image(&self, part: &Part) -> bool {
+        Image::of(part).is_some_and(|image| self.refused_images.contains(&mark_of_image(image.data)))
+    }
+
     fn part(&self, part: &Part) -> Part {
-        match part {
-            Part::Image { data, .. } if self.refused_images.contains(&mark_of_image(data)) => Part::text(IMAGE_REFUSED),
-            Part::Image { .. }
-            | Part::Text { .. }
-            | Part::Thinking { .. }
-            | Part::Context { .. }
-            | Part::Provider { .. }
-            | Part::Call { .. }
-            | Part::PartialCall { .. } => part.clone(),
+        if self.is_refused_image(part) {
+            Part::text(IMAGE_REFUSED)
+        } else {
+            part.clone()
         }
     }
 
@@ -204,16 +219,16 @@ impl Learned {
         let lessons = self.lock();
         let mut images = Vec::new();
         for message in request.messages {
-            let Message::User { parts } = message else { continue };
-            for part in parts {
-                if let Part::Image { data, .. } = part {
-                    let mark = mark_of_image(data);
-                    images.push(SentImage {
-                        mark,
-                        data_bytes: data.len(),
-                        was_taken: lessons.taken_images.contains(&mark),
-                    });
-                }
+            let (Message::User { parts } | Message::Tool { parts, .. }) = message else {
+                continue;
+            };
+            for image in Image::all(parts) {
+                let mark = mark_of_image(image.data);
+                images.push(SentImage {
+                    mark,
+                    data_bytes: image.data.len(),
+                    was_taken: lessons.taken_images.contains(&mark),
+                });
             }
         }
         images

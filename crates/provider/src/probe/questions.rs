@@ -96,6 +96,7 @@ fn conversation() -> Vec<Message> {
             name: TOOL.to_owned(),
             output: "sunny, 20 degrees".to_owned(),
             success: true,
+            parts: Vec::new(),
         },
     ]
 }

@@ -207,10 +207,14 @@ impl<'v> Input<'v> {
             ));
         };
         self.open.remove(place);
-        if item["output"].is_string() || item["output"].is_array() {
-            Ok(())
-        } else {
-            refuse(format!("Missing required parameter: 'input[{at}].output'."))
+        match &item["output"] {
+            Value::String(_) => Ok(()),
+            Value::Array(blocks) if !blocks.is_empty() => blocks
+                .iter()
+                .try_for_each(|block| content(at, block, &["input_text", "input_image"])),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                refuse(format!("Missing required parameter: 'input[{at}].output'."))
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 mod anthropic;
 mod chat;
 mod gemini;
+mod images;
 mod responses;
 
 /// A change to a request.

@@ -80,6 +80,7 @@ fn results() {
             name,
             output,
             success: false,
+            parts: Vec::new(),
         },
         other => other,
     };

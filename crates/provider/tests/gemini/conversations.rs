@@ -32,6 +32,7 @@ fn result(n: usize, output: &str) -> Message {
         name: "srv.read".to_owned(),
         output: output.to_owned(),
         success: output != "no",
+        parts: Vec::new(),
     }
 }
 

@@ -35,6 +35,7 @@ fn result(n: usize, name: &str) -> Message {
         name: name.to_owned(),
         output: format!("result {n}"),
         success: n == 1,
+        parts: Vec::new(),
     }
 }
 
@@ -209,6 +210,7 @@ pub fn orphan_call(format: Format) {
         output: format!("result {n}"),
         success: true,
         end: ResultEnd::Completed,
+        parts: Vec::new(),
     };
     let reply = Assistant {
         reply_id: reply_id.clone(),

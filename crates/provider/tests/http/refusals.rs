@@ -27,6 +27,7 @@ fn after_a_call() -> [Message; 2] {
             name: "now".to_owned(),
             output: "noon".to_owned(),
             success: true,
+            parts: Vec::new(),
         },
     ]
 }

@@ -149,6 +149,7 @@ pub(super) fn report(running: &Running, report: Report<'_>) -> ToolOutput {
         success: answer.error.is_none(),
         output: serde_json::to_string(&answer).unwrap_or_default(),
         summary,
+        parts: Vec::new(),
     }
 }
 

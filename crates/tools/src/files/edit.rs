@@ -185,6 +185,7 @@ fn edit_file(path: &Path, edit: &Edit, bytes_max: usize, stop: &Stop) -> Result<
         output: output.unwrap_or_default(),
         summary: format!("{} in {shown}", counted(place.count as u64, "replacement")),
         success: true,
+        parts: Vec::new(),
     })
 }
 

@@ -155,6 +155,7 @@ fn read(path: &Path, shown: &str, lines: Lines, bytes_max: usize, stop: &Stop) -
         output: output.unwrap_or_default(),
         summary,
         success: true,
+        parts: Vec::new(),
     })
 }
 

@@ -114,5 +114,6 @@ fn written(shown: &str, bytes: usize) -> ToolOutput {
         output: output.unwrap_or_default(),
         summary: format!("wrote {} to {shown}", counted(bytes as u64, "byte")),
         success: true,
+        parts: Vec::new(),
     }
 }

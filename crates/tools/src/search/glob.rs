@@ -194,6 +194,7 @@ fn find(search: &Search, bytes_max: usize, stop: &Stop) -> Result<ToolOutput, St
         output: output.unwrap_or_default(),
         summary: format!("{} found", counted(count, noun)),
         success: true,
+        parts: Vec::new(),
     })
 }
 

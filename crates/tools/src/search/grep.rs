@@ -358,5 +358,6 @@ fn matches(found: Found) -> ToolOutput {
         output: output.unwrap_or_default(),
         summary,
         success: true,
+        parts: Vec::new(),
     }
 }

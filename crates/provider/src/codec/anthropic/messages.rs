@@ -14,17 +14,20 @@
 //! | a call of a provider's tool without its result, but in the last message | left out, and so is a result without its call |
 //! | a last message of the assistant that ends in white space | trimmed |
 //! | images of other kinds than [`IMAGE_TYPES`] | named in words |
+//! | images in the result of a failed call | put behind the results, see <https://github.com/vellum-ai/vellum-assistant/pull/18387> |
 //!
 //! Neighbours of one role are joined, which is also what makes a paused reply and its continuation one message again.
 
-use super::wire::{Block, Input, Role, Source, Wire};
+use super::wire::{Block, Input, ResultContent, Role, Source, Wire};
 use crate::codec::handover::GO_ON;
 use crate::codec::names::WireNames;
+use crate::codec::result::{self, Following, Shown};
 use crate::codec::wire_ids::WireIds;
 use crate::codec::words;
 use crate::codec::words::IMAGE_TYPES;
 use crate::profile::{Format, ModelProfile, Support, ToolRole};
 use aish_core::id::CallId;
+use aish_core::image::Image;
 use aish_core::message::{Message, MessageCall, Part};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -98,8 +101,12 @@ impl<'a, 'n> Writer<'a, 'n> {
                     name,
                     output,
                     success,
+                    parts,
                     ..
-                } => self.result(call_id, name, output, *success),
+                } => {
+                    let shown = result::shown(output, parts, self.profile, IMAGE_TYPES);
+                    self.result(call_id, name, shown, *success);
+                }
             }
         }
         if self
@@ -127,21 +134,32 @@ impl<'a, 'n> Writer<'a, 'n> {
         }
     }
 
-    fn result(&mut self, call_id: &CallId, name: &str, output: &'a str, success: bool) {
+    fn result(&mut self, call_id: &CallId, name: &str, mut shown: Shown<'a>, success: bool) {
         let id = match self.tool_role {
             ToolRole::Native => self.ids.result(call_id),
             ToolRole::Text => None,
         };
-        let Some(tool_use_id) = id else {
-            return self.user(text_blocks(words::result(name, output)));
+        let following = if id.is_none() || !success {
+            shown.take_images(name)
+        } else {
+            None
         };
-        self.close_reply(Place::Before);
-        self.results.push(Block::ToolResult {
-            tool_use_id,
-            content: if output.trim().is_empty() { NO_OUTPUT } else { output },
-            is_error: !success,
-            cache_control: None,
-        });
+        match id {
+            None => self.user(text_blocks(words::result(name, &shown.output))),
+            Some(tool_use_id) => {
+                self.close_reply(Place::Before);
+                self.results.push(Block::ToolResult {
+                    tool_use_id,
+                    content: result_content(shown),
+                    is_error: !success,
+                    cache_control: None,
+                });
+            }
+        }
+        if let Some(Following { label, images }) = following {
+            self.said.push(Block::text(label));
+            self.said.extend(images.into_iter().map(image_block));
+        }
     }
 
     /// Puts the message of the user under way among the messages.
@@ -245,10 +263,9 @@ impl<'a, 'n> Writer<'a, 'n> {
         for part in parts {
             match part {
                 Part::Context { label, text: context } => words::join(&mut text, &words::context(label, context)),
-                Part::Image { media_type, data } if self.takes(media_type) => blocks.push(Block::Image {
-                    source: Source::Base64 { media_type, data },
-                    cache_control: None,
-                }),
+                Part::Image { media_type, data } if self.takes(media_type) => {
+                    blocks.push(image_block(Image { media_type, data }));
+                }
                 Part::Image { media_type, .. } => words::join(&mut text, &words::image_left_out(media_type)),
                 Part::Text { .. }
                 | Part::Thinking { .. }
@@ -278,6 +295,28 @@ enum Place {
 
 fn is_ours(format: &str) -> bool {
     format == Format::Anthropic.name()
+}
+
+/// Text alone stays text: a list says nothing more.
+fn result_content(shown: Shown<'_>) -> ResultContent<'_> {
+    if shown.images.is_empty() {
+        return ResultContent::Text(if shown.output.trim().is_empty() {
+            NO_OUTPUT.into()
+        } else {
+            shown.output
+        });
+    }
+    let mut blocks = text_blocks(shown.output);
+    blocks.extend(shown.images.into_iter().map(image_block));
+    ResultContent::Blocks(blocks)
+}
+
+fn image_block(image: Image<'_>) -> Block<'_> {
+    let Image { media_type, data } = image;
+    Block::Image {
+        source: Source::Base64 { media_type, data },
+        cache_control: None,
+    }
 }
 
 /// A block of that text; none where it is blank.

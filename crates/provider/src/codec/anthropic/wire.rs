@@ -65,7 +65,7 @@ pub(super) enum Block<'a> {
     },
     ToolResult {
         tool_use_id: String,
-        content: &'a str,
+        content: ResultContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +74,14 @@ pub(super) enum Block<'a> {
     /// A block of Anthropic's own, as it was received.
     #[serde(untagged)]
     Verbatim(&'a Value),
+}
+
+/// What a call gave: text, or blocks where there are images.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum ResultContent<'a> {
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
 }
 
 impl<'a> Block<'a> {

@@ -6,6 +6,7 @@
 //! | user and model alternate | neighbours of one role are one message |
 //! | as many responses as calls, in their order, right behind them | they are kept until all are there; a missing one is told as [`NO_RESULT`] |
 //! | a call of the third generation is signed, the first of a message at least | an unsigned one gets [`UNSIGNED`] |
+//! | images of a response go into it, from the third generation on; before, behind the responses | see [`Generation`] |
 //! | no empty parts | left out, but for one that is nothing but a signature |
 //!
 //! Signatures go back where they came: on the call, on the thought, or alone in a part without text
@@ -13,12 +14,14 @@
 //! for it.
 
 use super::generation::Generation;
-use super::wire::{Content, FunctionCall, FunctionResponse, InlineData, Part as Wire, Response, Role};
+use super::wire::{Content, FunctionCall, FunctionResponse, InlineData, Part as Wire, Response, ResponsePart, Role};
 use crate::codec::handover::GO_ON;
 use crate::codec::names::WireNames;
+use crate::codec::result::{self, Following, Shown};
 use crate::codec::words;
 use crate::profile::{Format, ModelProfile, ToolRole};
 use aish_core::id::CallId;
+use aish_core::image::Image;
 use aish_core::message::{Message, MessageCall, Part, text_of};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -57,6 +60,8 @@ struct Called<'a> {
     id: Option<&'a str>,
     name: String,
     response: Option<Response<'a>>,
+    /// Images that go into the response.
+    images: Vec<Image<'a>>,
 }
 
 impl<'a, 'n> Writer<'a, 'n> {
@@ -94,8 +99,12 @@ impl<'a, 'n> Writer<'a, 'n> {
                     name,
                     output,
                     success,
+                    parts,
                     ..
-                } => self.result(call_id, name, output, *success),
+                } => {
+                    let shown = result::shown(output, parts, self.profile, IMAGE_TYPES);
+                    self.result(call_id, name, shown, *success);
+                }
             }
         }
         self.close_user();
@@ -119,10 +128,7 @@ impl<'a, 'n> Writer<'a, 'n> {
             match part {
                 Part::Context { label, text: context } => words::join(&mut text, &words::context(label, context)),
                 Part::Image { media_type, data } if self.takes(media_type) => self.said.push(Wire::Image {
-                    inline_data: InlineData {
-                        mime_type: media_type,
-                        data,
-                    },
+                    inline_data: inline_data(Image { media_type, data }),
                 }),
                 Part::Image { media_type, .. } => words::join(&mut text, &words::image_left_out(media_type)),
                 Part::Text { .. }
@@ -140,13 +146,27 @@ impl<'a, 'n> Writer<'a, 'n> {
         self.profile.images.is_yes() && IMAGE_TYPES.contains(&media_type)
     }
 
-    fn result(&mut self, call_id: &CallId, name: &str, output: &'a str, success: bool) {
+    fn result(&mut self, call_id: &CallId, name: &str, mut shown: Shown<'a>, success: bool) {
         let waiting = self.called.iter_mut();
         let mut waiting = waiting.filter(|called| called.response.is_none());
-        match waiting.find(|called| called.call.id == *call_id) {
-            Some(called) if success => called.response = Some(Response::Output(output)),
-            Some(called) => called.response = Some(Response::Error(output)),
-            None => self.say(words::result(name, output)),
+        let called = waiting.find(|called| called.call.id == *call_id);
+        let following = if called.is_none() || self.generation < Generation::Third {
+            shown.take_images(name)
+        } else {
+            None
+        };
+        match called {
+            Some(called) => {
+                let response = if success { Response::Output } else { Response::Error };
+                called.response = Some(response(shown.output));
+                called.images = shown.images;
+            }
+            None => self.say(words::result(name, &shown.output)),
+        }
+        if let Some(Following { label, images }) = following {
+            self.say(label);
+            let images = images.into_iter().map(inline_data);
+            self.said.extend(images.map(|inline_data| Wire::Image { inline_data }));
         }
     }
 
@@ -227,6 +247,7 @@ impl<'a, 'n> Writer<'a, 'n> {
             id,
             name,
             response: None,
+            images: Vec::new(),
         });
     }
 
@@ -238,7 +259,8 @@ impl<'a, 'n> Writer<'a, 'n> {
                 function_response: FunctionResponse {
                     id: called.id,
                     name: called.name,
-                    response: called.response.unwrap_or(Response::Error(NO_RESULT)),
+                    response: called.response.unwrap_or(Response::Error(NO_RESULT.into())),
+                    parts: called.images.into_iter().map(response_part).collect(),
                 },
             });
         let mut parts: Vec<Wire<'_>> = responses.collect();
@@ -249,6 +271,19 @@ impl<'a, 'n> Writer<'a, 'n> {
                 parts,
             });
         }
+    }
+}
+
+fn inline_data(image: Image<'_>) -> InlineData<'_> {
+    InlineData {
+        mime_type: image.media_type,
+        data: image.data,
+    }
+}
+
+fn response_part(image: Image<'_>) -> ResponsePart<'_> {
+    ResponsePart {
+        inline_data: inline_data(image),
     }
 }
 

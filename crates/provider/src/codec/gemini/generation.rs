@@ -6,6 +6,7 @@
 //! | Google Search beside functions | no | no | yes, with `includeServerSideToolInvocations` |
 //! | a schema for the reply beside functions | no | no | yes |
 //! | calls without a signature | taken | taken | refused in the turn under way |
+//! | images in the response of a function | no | no | yes |
 //!
 //! A name without a number (`gemini-flash-latest`) means the newest.
 

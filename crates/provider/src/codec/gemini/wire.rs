@@ -102,14 +102,24 @@ pub(super) struct FunctionResponse<'a> {
     pub id: Option<&'a str>,
     pub name: String,
     pub response: Response<'a>,
+    /// Images, for models that take them here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<ResponsePart<'a>>,
+}
+
+/// An image of a response.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResponsePart<'a> {
+    pub inline_data: InlineData<'a>,
 }
 
 /// What a function answered; the API's documentation names these two fields.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Response<'a> {
-    Output(&'a str),
-    Error(&'a str),
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
 }
 
 /// One entry of `tools`: all functions, or one of the provider's tools.

@@ -1,8 +1,9 @@
 //! The messages of a conversation as chat completions want them, and as the templates behind them do.
 //!
 //! What the profile says an endpoint refuses is put in another way here, never left out: results as text (SPEC 7.5), images
-//! in words, standing instructions in the first question. Neighbours of one role are joined. Where roles must alternate
-//! strictly, a line is put between two messages that may not follow each other:
+//! in words, standing instructions in the first question. Results are text here: their images follow all results of the round
+//! in a message of the user's (<https://github.com/openai/openai-node/issues/1030>). Neighbours of one role are joined. Where
+//! roles must alternate strictly, a line is put between two messages that may not follow each other:
 //!
 //! | after | comes | between them |
 //! |---|---|---|
@@ -11,9 +12,12 @@
 
 use super::wire::{Block, Content, ImageUrl, Said, Wire, WireCall, WireFunction};
 use crate::codec::names::WireNames;
+use crate::codec::result::{self, Following, Shown};
 use crate::codec::wire_ids::WireIds;
 use crate::codec::words;
 use crate::profile::{Alternation, Format, ModelProfile, Support, SystemRole, ThinkingBack, ToolRole};
+use aish_core::id::CallId;
+use aish_core::image::Image;
 use aish_core::message::{Message, MessageCall, Part};
 use serde_json::value::RawValue;
 
@@ -31,6 +35,8 @@ pub(super) struct Writer<'a, 'n> {
     tool_role: ToolRole,
     out: Vec<Wire<'a>>,
     ids: WireIds<'a>,
+    /// Images of the results under way: they must not come between these.
+    following: Vec<Following<'a>>,
 }
 
 impl<'a, 'n> Writer<'a, 'n> {
@@ -45,6 +51,7 @@ impl<'a, 'n> Writer<'a, 'n> {
             },
             out: Vec::new(),
             ids: WireIds::new(profile.wire_call_ids),
+            following: Vec::new(),
         }
     }
 
@@ -58,22 +65,50 @@ impl<'a, 'n> Writer<'a, 'n> {
         }
         for message in messages {
             match message {
-                Message::User { parts } => self.user(self.user_content(parts)),
-                Message::Assistant { parts, calls, .. } => self.assistant(parts, calls),
+                Message::User { parts } => {
+                    self.follow();
+                    self.user(self.user_content(parts));
+                }
+                Message::Assistant { parts, calls, .. } => {
+                    self.follow();
+                    self.assistant(parts, calls);
+                }
                 Message::Tool {
-                    call_id, name, output, ..
-                } => match (self.tool_role, self.ids.result(call_id)) {
-                    (ToolRole::Native, Some(tool_call_id)) => self.out.push(Wire::Tool {
-                        tool_call_id,
-                        content: output,
-                    }),
-                    (ToolRole::Native | ToolRole::Text, _) => {
-                        self.user(Content::Text(words::result(name, output)));
-                    }
-                },
+                    call_id,
+                    name,
+                    output,
+                    parts,
+                    ..
+                } => {
+                    let shown = result::shown(output, parts, self.profile, words::IMAGE_TYPES);
+                    self.result(call_id, name, shown);
+                }
             }
         }
+        self.follow();
         self.out
+    }
+
+    fn result(&mut self, call_id: &CallId, name: &str, mut shown: Shown<'a>) {
+        self.following.extend(shown.take_images(name));
+        match (self.tool_role, self.ids.result(call_id)) {
+            (ToolRole::Native, Some(tool_call_id)) => self.out.push(Wire::Tool {
+                tool_call_id,
+                content: shown.output,
+            }),
+            (ToolRole::Native | ToolRole::Text, _) => {
+                self.user(Content::Text(words::result(name, &shown.output)));
+            }
+        }
+    }
+
+    /// Puts the images of the results under way behind them.
+    fn follow(&mut self) {
+        for Following { label, images } in std::mem::take(&mut self.following) {
+            let mut content = Content::Text(label);
+            content.join(Content::Blocks(images.into_iter().map(block).collect()));
+            self.user(content);
+        }
     }
 
     fn user(&mut self, content: Content<'a>) {
@@ -170,13 +205,11 @@ impl<'a, 'n> Writer<'a, 'n> {
         }
         words::join(&mut text, &aish_core::message::text_of(parts));
         let mut images = Vec::new();
-        for (media_type, data) in parts.iter().filter_map(image) {
-            if self.profile.images.is_yes() && words::IMAGE_TYPES.contains(&media_type) {
-                images.push(Block::ImageUrl {
-                    image_url: ImageUrl { media_type, data },
-                });
+        for image in Image::all(parts) {
+            if self.profile.images.is_yes() && words::IMAGE_TYPES.contains(&image.media_type) {
+                images.push(block(image));
             } else {
-                words::join(&mut text, &words::image_left_out(media_type));
+                words::join(&mut text, &words::image_left_out(image.media_type));
             }
         }
         if images.is_empty() {
@@ -188,15 +221,10 @@ impl<'a, 'n> Writer<'a, 'n> {
     }
 }
 
-fn image(part: &Part) -> Option<(&str, &str)> {
-    match part {
-        Part::Image { media_type, data } => Some((media_type, data)),
-        Part::Text { .. }
-        | Part::Thinking { .. }
-        | Part::Context { .. }
-        | Part::Provider { .. }
-        | Part::Call { .. }
-        | Part::PartialCall { .. } => None,
+fn block(image: Image<'_>) -> Block<'_> {
+    let Image { media_type, data } = image;
+    Block::ImageUrl {
+        image_url: ImageUrl { media_type, data },
     }
 }
 

@@ -7,16 +7,26 @@ use crate::codec::words;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// A message on the wire.
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub(super) enum Wire<'a> {
-    System { content: String },
-    Developer { content: String },
-    User { content: Content<'a> },
+    System {
+        content: String,
+    },
+    Developer {
+        content: String,
+    },
+    User {
+        content: Content<'a>,
+    },
     Assistant(Said<'a>),
-    Tool { tool_call_id: String, content: &'a str },
+    Tool {
+        tool_call_id: String,
+        content: Cow<'a, str>,
+    },
 }
 
 /// What an assistant said.

@@ -7,15 +7,22 @@
 //! - Texts that follow each other are one message: llama.cpp joins neighbours, and not every way of doing so works there.
 //! - Reasoning goes back right before what it led to and is left out where nothing follows it ("provided without its required
 //!   following item"), and where there is neither its encrypted nor its readable text: nothing is stored at the provider.
+//! - Images of a result go into it at OpenAI's own endpoints only. Others take text there (llama.cpp: "Output of tool call
+//!   should be 'Input text'", <https://github.com/ggml-org/llama.cpp/issues/23380>): for them the images follow all results of
+//!   the round in a message of the user's.
 //! - A result whose call is not there, and a provider's item that waits for an answer nobody here gives, are refused.
 
 use crate::codec::names::WireNames;
+use crate::codec::result::{self, Following, Shown};
 use crate::codec::wire_ids::WireIds;
-use crate::codec::words;
+use crate::codec::{host, words};
 use crate::profile::{Alternation, Format, ModelProfile, Support, SystemRole, ToolRole};
+use aish_core::id::CallId;
+use aish_core::image::Image;
 use aish_core::message::{Message, MessageCall, Part};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Items that another item must answer; we would have none.
 const WAITING_ITEMS: &[&str] = &[
@@ -46,7 +53,7 @@ pub(super) enum Item<'a> {
     },
     FunctionCallOutput {
         call_id: String,
-        output: &'a str,
+        output: Output<'a>,
     },
     /// Readable reasoning of an open model.
     Reasoning {
@@ -57,6 +64,14 @@ pub(super) enum Item<'a> {
     /// An item of the provider's as it was received, which says its type itself.
     #[serde(untagged)]
     Own(Value),
+}
+
+/// What a call gave: text, or a list where there are images.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Output<'a> {
+    Text(Cow<'a, str>),
+    Contents(Vec<Content<'a>>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -115,6 +130,7 @@ pub(super) fn items<'a>(
         tool_role: tool_role(profile),
         ids: WireIds::new(profile.wire_call_ids),
         out: Vec::new(),
+        following: Vec::new(),
     };
     match profile.system_role {
         _ if system.is_empty() => {}
@@ -133,6 +149,7 @@ pub(super) fn items<'a>(
     for message in messages {
         writer.message(message);
     }
+    writer.follow();
     writer.out
 }
 
@@ -150,19 +167,60 @@ struct Writer<'a, 'n> {
     tool_role: ToolRole,
     ids: WireIds<'a>,
     out: Vec<Item<'a>>,
+    /// Images of the results under way that could not go into these.
+    following: Vec<Following<'a>>,
 }
 
 impl<'a> Writer<'a, '_> {
     fn message(&mut self, message: &'a Message) {
         match message {
-            Message::User { parts } => self.question(parts),
-            Message::Assistant { parts, calls, .. } => self.reply(parts, calls),
+            Message::User { parts } => {
+                self.follow();
+                self.question(parts);
+            }
+            Message::Assistant { parts, calls, .. } => {
+                self.follow();
+                self.reply(parts, calls);
+            }
             Message::Tool {
-                call_id, name, output, ..
-            } => match (self.tool_role, self.ids.result(call_id)) {
-                (ToolRole::Native, Some(call_id)) => self.out.push(Item::FunctionCallOutput { call_id, output }),
-                (ToolRole::Native | ToolRole::Text, _) => self.user(words::result(name, output), Vec::new()),
-            },
+                call_id,
+                name,
+                output,
+                parts,
+                ..
+            } => {
+                let shown = result::shown(output, parts, self.profile, words::IMAGE_TYPES);
+                self.result(call_id, name, shown);
+            }
+        }
+    }
+
+    fn result(&mut self, call_id: &CallId, name: &str, mut shown: Shown<'a>) {
+        let call_id = match self.tool_role {
+            ToolRole::Native => self.ids.result(call_id),
+            ToolRole::Text => None,
+        };
+        if call_id.is_none() || !host::is_openai(&self.profile.base_url) {
+            self.following.extend(shown.take_images(name));
+        }
+        let Some(call_id) = call_id else {
+            return self.user(words::result(name, &shown.output), Vec::new());
+        };
+        let output = if shown.images.is_empty() {
+            Output::Text(shown.output)
+        } else {
+            let mut contents = Vec::with_capacity(1 + shown.images.len());
+            add_text(&mut contents, shown.output.into_owned());
+            contents.extend(shown.images.into_iter().map(input_image));
+            Output::Contents(contents)
+        };
+        self.out.push(Item::FunctionCallOutput { call_id, output });
+    }
+
+    /// Puts the images of the results under way behind them.
+    fn follow(&mut self) {
+        for Following { label, images } in std::mem::take(&mut self.following) {
+            self.user(label, images.into_iter().map(input_image).collect());
         }
     }
 
@@ -173,10 +231,9 @@ impl<'a> Writer<'a, '_> {
         for part in parts {
             match part {
                 Part::Context { label, text: context } => words::join(&mut text, &words::context(label, context)),
-                Part::Image { media_type, data } if self.takes(media_type) => images.push(Content::InputImage {
-                    image_url: DataUrl { media_type, data },
-                    detail: "auto",
-                }),
+                Part::Image { media_type, data } if self.takes(media_type) => {
+                    images.push(input_image(Image { media_type, data }));
+                }
                 Part::Image { .. }
                 | Part::Text { .. }
                 | Part::Thinking { .. }
@@ -325,6 +382,14 @@ impl<'a> Writer<'a, '_> {
             fields.remove("status");
         }
         self.out.push(Item::Own(block));
+    }
+}
+
+fn input_image(image: Image<'_>) -> Content<'_> {
+    let Image { media_type, data } = image;
+    Content::InputImage {
+        image_url: DataUrl { media_type, data },
+        detail: "auto",
     }
 }
 

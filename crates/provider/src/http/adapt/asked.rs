@@ -38,10 +38,7 @@ impl Asked {
             has_system: !request.system.is_empty(),
             has_tools: !request.tools.is_empty(),
             has_calls: request.messages.iter().any(has_call),
-            has_steering: request
-                .messages
-                .windows(2)
-                .any(|pair| matches!(pair, [Message::Tool { .. }, Message::User { .. }])),
+            has_steering: has_steering(request.messages),
             has_schema: request.schema.is_some(),
             has_max_tokens: profile.output_tokens(request.max_output_tokens).is_some(),
             is_choice_none: request.tool_choice == ToolChoice::None,
@@ -85,6 +82,13 @@ impl Asked {
         let meant = marks(&is_meant);
         if meant.is_empty() { marks(&|_| true) } else { meant }
     }
+}
+
+/// A message of the user's right after a result; images of results become one in some formats.
+fn has_steering(messages: &[Message]) -> bool {
+    let is_steered = |pair: &[Message]| matches!(pair, [Message::Tool { .. }, Message::User { .. }]);
+    let has_images = |message: &Message| matches!(message, Message::Tool { parts, .. } if !parts.is_empty());
+    messages.windows(2).any(is_steered) || messages.iter().any(has_images)
 }
 
 /// Numbers that may be the size of an image, in bytes.

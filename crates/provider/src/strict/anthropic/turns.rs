@@ -111,6 +111,14 @@ fn result(block: &Value, place: &str) -> Passed {
     }
     match &block["content"] {
         Value::Null | Value::String(_) => Ok(()),
+        // https://github.com/vellum-ai/vellum-assistant/pull/18387
+        Value::Array(blocks)
+            if block["is_error"] == Value::Bool(true) && blocks.iter().any(|inner| inner["type"] != "text") =>
+        {
+            refuse(format!(
+                "{place}.tool_result: all content must be type `text` if `is_error` is true"
+            ))
+        }
         Value::Array(blocks) => blocks.iter().try_for_each(|inner| match text(&inner["type"]) {
             "text" if text(&inner["text"]).is_empty() => refuse("messages: text content blocks must be non-empty"),
             "text" => Ok(()),

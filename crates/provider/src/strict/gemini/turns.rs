@@ -16,8 +16,8 @@ const PART_FIELDS: [&str; 7] = [
     "codeExecutionResult",
 ];
 
-/// `mind_signatures`: the third generation of models refuses a call of the turn under way without its signature.
-pub(super) fn check(body: &Value, mind_signatures: bool) -> Passed {
+/// `is_third`: the third generation of models takes images in responses, and refuses a call of the turn under way without its signature.
+pub(super) fn check(body: &Value, is_third: bool) -> Passed {
     let contents = items(&body["contents"]);
     if contents.is_empty() {
         return refuse("* GenerateContentRequest.contents: contents is not specified");
@@ -42,7 +42,30 @@ pub(super) fn check(body: &Value, mind_signatures: bool) -> Passed {
     if contents.len().is_multiple_of(2) {
         return refuse("Please ensure that multiturn requests end with a user role or a function response.");
     }
-    if mind_signatures { signatures(contents) } else { Ok(()) }
+    response_images(contents, is_third)?;
+    if is_third { signatures(contents) } else { Ok(()) }
+}
+
+/// The kinds of images in a response: <https://ai.google.dev/gemini-api/docs/function-calling#multimodal>.
+const RESPONSE_IMAGE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+
+/// Responses with images are for the third generation of models.
+fn response_images(contents: &[Value], is_third: bool) -> Passed {
+    let parts = contents.iter().flat_map(|content| items(&content["parts"]));
+    let responses = parts.filter_map(|part| part.get("functionResponse"));
+    for images in responses.filter_map(|response| response.get("parts")) {
+        if !is_third {
+            return refuse("Multimodal function responses are not supported for this model.");
+        }
+        let is_image = |image: &Value| {
+            let data = &image["inlineData"];
+            RESPONSE_IMAGE_TYPES.contains(&text(&data["mimeType"])) && !text(&data["data"]).is_empty()
+        };
+        if items(images).is_empty() || !items(images).iter().all(is_image) {
+            return refuse("function_response.parts.inline_data: Unsupported MIME type");
+        }
+    }
+    Ok(())
 }
 
 fn part(part: &Value, role: &str, at: usize) -> Passed {
