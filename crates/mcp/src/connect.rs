@@ -7,6 +7,7 @@
 mod greet;
 mod open;
 
+use crate::oauth::Keyring;
 use crate::wire::{Session, Tap, WirePeer, client_config};
 use crate::{Endpoint, Era, ErrorKind, Host, McpError, Peer, ServerConfig};
 use greet::{Asked, Greeting};
@@ -23,7 +24,16 @@ const DISCOVER_TIMEOUT_MS: u64 = 1_500;
 /// How long the end of a connection that came to nothing may take.
 const DISCARD_TIMEOUT_MS: u64 = 5_000;
 
-/// Connects.
+/// How HTTP servers are reached, and with which tokens.
+#[derive(Clone)]
+pub struct Network {
+    /// Carries the requests. It must follow no redirect to another origin: credentials would go there.
+    pub client: reqwest::Client,
+    /// What was allowed to whom; goes along where the configuration has no token.
+    pub keyring: Keyring,
+}
+
+/// Connects, without any token but the configured one.
 ///
 /// # Errors
 /// Every way in which there is no connection.
@@ -32,8 +42,33 @@ pub async fn connect(
     client: &reqwest::Client,
     host: Arc<dyn Host>,
 ) -> Result<Arc<dyn Peer>, McpError> {
+    let network = Network {
+        client: client.clone(),
+        keyring: Keyring::in_memory(),
+    };
+    connect_over(config, &network, host).await
+}
+
+/// Connects.
+///
+/// # Errors
+/// Every way in which there is no connection. A server that wants a login fails at once, with
+/// [`ErrorKind::Unauthorized`]: nobody is asked here.
+pub async fn connect_over(
+    config: &ServerConfig,
+    network: &Network,
+    host: Arc<dyn Host>,
+) -> Result<Arc<dyn Peer>, McpError> {
     match &config.endpoint {
-        Endpoint::Http(endpoint) => Attempt::new(config, host, OverHttp { endpoint, client }).run().await,
+        Endpoint::Http(endpoint) => {
+            let opener = OverHttp {
+                alias: &config.alias,
+                endpoint,
+                client: &network.client,
+                keyring: &network.keyring,
+            };
+            Attempt::new(config, host, opener).run().await
+        }
         Endpoint::Stdio(endpoint) => {
             let opener = OverStdio {
                 alias: &config.alias,
@@ -104,7 +139,7 @@ impl<'a, O: Open> Attempt<'a, O> {
         let late = || McpError::new(ErrorKind::Timeout, "it did not start in time");
         let (inner, trouble) = opened.unwrap_or_else(|_| Err(late()))?;
         let session = Session::new(self.config.alias.clone(), Arc::clone(&self.host), trouble);
-        Ok(Tap { inner, session })
+        Ok(Tap::new(inner, session))
     }
 }
 
@@ -140,9 +175,9 @@ fn finish<T: Transport<RoleClient> + 'static>(
     }
 }
 
-/// Whether the older protocol would find the same: nobody is there at all.
+/// Whether the older protocol would find the same: nobody is there at all, or wants to know first who asks.
 fn is_final(error: &McpError) -> bool {
-    error.kind == ErrorKind::Unreachable
+    matches!(error.kind, ErrorKind::Unreachable | ErrorKind::Unauthorized { .. })
 }
 
 /// The version that `initialize` offers.

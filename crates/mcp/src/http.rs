@@ -9,6 +9,7 @@
 //! request needs no more than a success (SPEC 6.2: servers answer notifications in every way there is); content types are
 //! taken for hints, as servers forget them.
 
+use crate::oauth::Bearer;
 use crate::{ErrorKind, HttpEndpoint, McpError};
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -35,9 +36,12 @@ mod remote;
 mod reopening;
 mod stream;
 
+pub(crate) use body::{Body, BodyError};
 pub use failures::Failures;
+pub(crate) use reading::excerpt;
+pub(crate) use remote::{innermost, without_credentials};
 
-use body::{BODY_BYTES_MAX, Body, BodyError, Form};
+use body::{BODY_BYTES_MAX, Form};
 use reading::Piece;
 use refusal::{Refusal, Session};
 use remote::{Draft, LAST_EVENT_ID, Remote, SESSION_ID};
@@ -59,16 +63,19 @@ type HttpError = StreamableHttpError<McpError>;
 
 /// The SDK's transport to an endpoint, and the failures of its requests. Must be called within a runtime.
 ///
+/// `bearer` gives the token that a person allowed, where the configuration has none.
+///
 /// `client` must not follow redirects to another origin: configured headers and the request itself would go there.
 /// A redirect that it hands back is a failure that says where it leads.
 ///
 /// # Errors
 /// The address is none, or a configured header cannot be sent or is the protocol's own.
-pub fn transport(
+pub(crate) fn transport(
     endpoint: &HttpEndpoint,
     client: &reqwest::Client,
+    bearer: Option<Bearer>,
 ) -> Result<(StreamableHttpClientTransport<HttpClient>, Failures), McpError> {
-    let client = HttpClient::new(endpoint, client)?;
+    let client = HttpClient(Arc::new(Remote::new(endpoint, client, bearer)?));
     let failures = client.failures();
     // The client knows its own address and headers: what is in the configuration may end up in a log.
     let mut config = StreamableHttpClientTransportConfig::with_uri(client.0.shown());
@@ -99,7 +106,7 @@ impl HttpClient {
     /// # Errors
     /// As [`transport`].
     pub fn new(endpoint: &HttpEndpoint, client: &reqwest::Client) -> Result<Self, McpError> {
-        Ok(Self(Arc::new(Remote::new(endpoint, client)?)))
+        Ok(Self(Arc::new(Remote::new(endpoint, client, None)?)))
     }
 
     /// Why its requests failed.

@@ -14,6 +14,7 @@ mod error;
 pub mod host;
 pub mod http;
 pub mod memory;
+pub mod oauth;
 mod offer;
 mod outcome;
 pub mod peer;

@@ -8,8 +8,8 @@ use crate::{About, ErrorKind, McpError};
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest, DiscoverRequestParams,
-    InitializeRequest, InitializedNotification, ProtocolVersion, RequestId, RequestMetaObject, ServerCapabilities,
-    ServerJsonRpcMessage, ServerPeerInfo, ServerRequest,
+    ErrorCode, ErrorData, InitializeRequest, InitializedNotification, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerCapabilities, ServerJsonRpcMessage, ServerPeerInfo, ServerRequest,
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
@@ -51,11 +51,15 @@ pub(super) async fn ask<T: Transport<RoleClient> + 'static>(
     deadline: Instant,
 ) -> Result<Greeting, McpError> {
     let exchange = async {
-        let message = ClientJsonRpcMessage::request(asked.request(version), RequestId::Number(asked.id()));
-        if let Err(error) = tap.send(message).await {
-            return Err(lost(&tap.session, asked.id(), &error.to_string()));
+        send(tap, asked, version.clone()).await?;
+        match answered(tap, asked).await {
+            // A server that names the version which it refuses is taken at its word, once.
+            Err(Refused::ButSpeaksIt(_)) => {
+                send(tap, asked, version).await?;
+                answered(tap, asked).await.map_err(Refused::into_error)
+            }
+            other => other.map_err(Refused::into_error),
         }
-        answered(tap, asked).await
     };
     let answer = tokio::time::timeout_at(deadline, exchange).await;
     answer.unwrap_or_else(|_| {
@@ -98,7 +102,39 @@ impl Asked {
     }
 }
 
-async fn answered<T: Transport<RoleClient> + 'static>(tap: &mut Tap<T>, asked: Asked) -> Result<Greeting, McpError> {
+/// Why a request was not answered as it was asked to be.
+enum Refused {
+    /// There is nothing more to ask.
+    Finally(McpError),
+    /// It refused the version (-32022), and names it as one that it speaks (2026-07-28, versioning).
+    ButSpeaksIt(McpError),
+}
+
+impl Refused {
+    fn into_error(self) -> McpError {
+        match self {
+            Self::Finally(error) | Self::ButSpeaksIt(error) => error,
+        }
+    }
+}
+
+impl From<McpError> for Refused {
+    fn from(error: McpError) -> Self {
+        Self::Finally(error)
+    }
+}
+
+async fn send<T: Transport<RoleClient> + 'static>(
+    tap: &mut Tap<T>,
+    asked: Asked,
+    version: ProtocolVersion,
+) -> Result<(), McpError> {
+    let message = ClientJsonRpcMessage::request(asked.request(version), RequestId::Number(asked.id()));
+    let sent = tap.send(message).await;
+    sent.map_err(|error| lost(&tap.session, asked.id(), &error.to_string()))
+}
+
+async fn answered<T: Transport<RoleClient> + 'static>(tap: &mut Tap<T>, asked: Asked) -> Result<Greeting, Refused> {
     loop {
         let (id, outcome) = next_answer(tap, asked).await?;
         if id == INITIALIZE_ID {
@@ -107,10 +143,10 @@ async fn answered<T: Transport<RoleClient> + 'static>(tap: &mut Tap<T>, asked: A
             let sent = tap.send(ClientJsonRpcMessage::notification(notification)).await;
             return match sent {
                 Ok(()) => Ok(greeting),
-                Err(error) => Err(lost(&tap.session, INITIALIZE_ID, &error.to_string())),
+                Err(error) => Err(lost(&tap.session, INITIALIZE_ID, &error.to_string()).into()),
             };
         }
-        let greeting = outcome.and_then(|result| discovered(&result));
+        let greeting = outcome.and_then(|result| Ok(discovered(&result)?));
         if greeting.is_ok() || asked == Asked::Discover {
             return greeting;
         }
@@ -121,7 +157,7 @@ async fn answered<T: Transport<RoleClient> + 'static>(tap: &mut Tap<T>, asked: A
 async fn next_answer<T: Transport<RoleClient> + 'static>(
     tap: &mut Tap<T>,
     asked: Asked,
-) -> Result<(i64, Result<Value, McpError>), McpError> {
+) -> Result<(i64, Result<Value, Refused>), McpError> {
     loop {
         let Some(message) = tap.receive().await else {
             return Err(lost(&tap.session, asked.id(), "the connection ended"));
@@ -136,7 +172,8 @@ async fn next_answer<T: Transport<RoleClient> + 'static>(
             ServerJsonRpcMessage::Error(error) => {
                 if let Some(id) = error.id.as_ref().map_or(Some(asked.id()), own_id) {
                     let known = tap.session.trouble_of(&RequestId::Number(id));
-                    return Ok((id, Err(known.unwrap_or_else(|| rpc_error(&error.error)))));
+                    let refused = known.map_or_else(|| refused(&error.error), Refused::Finally);
+                    return Ok((id, Err(refused)));
                 }
             }
             ServerJsonRpcMessage::Request(request) => {
@@ -152,6 +189,19 @@ async fn next_answer<T: Transport<RoleClient> + 'static>(
                 }
             }
         }
+    }
+}
+
+/// What an error says of the version that was asked for.
+fn refused(error: &ErrorData) -> Refused {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    let newest = ProtocolVersion::V_2026_07_28;
+    let speaks_it = supported.is_some_and(|all| all.iter().any(|it| it.as_str() == Some(newest.as_str())));
+    let told = rpc_error(error);
+    if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION && speaks_it {
+        Refused::ButSpeaksIt(told)
+    } else {
+        Refused::Finally(told)
     }
 }
 

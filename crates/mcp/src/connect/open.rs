@@ -1,6 +1,7 @@
 //! The two halves as transports that can be opened again, and what each knows of its failures.
 
 use crate::http::{self, Failures, HttpClient};
+use crate::oauth::{Bearer, Keyring};
 use crate::stdio::{Child, Process};
 use crate::wire::Trouble;
 use crate::{Alias, Host, HttpEndpoint, McpError, StdioEndpoint};
@@ -31,8 +32,10 @@ pub(super) enum AfterSilence {
 
 /// A server over HTTP.
 pub(super) struct OverHttp<'a> {
+    pub(super) alias: &'a Alias,
     pub(super) endpoint: &'a HttpEndpoint,
     pub(super) client: &'a reqwest::Client,
+    pub(super) keyring: &'a Keyring,
 }
 
 impl Open for OverHttp<'_> {
@@ -41,8 +44,16 @@ impl Open for OverHttp<'_> {
     const AFTER_SILENCE: AfterSilence = AfterSilence::Reconnect;
 
     async fn open(&self) -> Result<(Self::Transport, Box<dyn Trouble>), McpError> {
-        let (transport, failures) = http::transport(self.endpoint, self.client)?;
+        let (transport, failures) = http::transport(self.endpoint, self.client, self.bearer())?;
         Ok((transport, Box::new(failures)))
+    }
+}
+
+impl OverHttp<'_> {
+    /// Who gives the token: none where no token may go.
+    fn bearer(&self) -> Option<Bearer> {
+        let url = url::Url::parse(&self.endpoint.url).ok()?;
+        Bearer::new(self.alias, &url, self.client, self.keyring)
     }
 }
 

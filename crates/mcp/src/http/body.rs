@@ -15,7 +15,7 @@ const EVENT_STREAM: &[u8] = b"text/event-stream";
 const EVENT_STARTS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 
 /// A body under way.
-pub(super) struct Body {
+pub(crate) struct Body {
     /// What was read to find out what it is.
     head: Option<Vec<u8>>,
     response: Response,
@@ -34,7 +34,7 @@ pub(super) enum Form {
 
 /// Why there is no whole body.
 #[derive(Debug)]
-pub(super) enum BodyError {
+pub(crate) enum BodyError {
     /// It is larger than was allowed.
     TooLarge,
     /// It broke off.
@@ -42,7 +42,7 @@ pub(super) enum BodyError {
 }
 
 impl Body {
-    pub(super) fn new(response: Response) -> Self {
+    pub(crate) fn new(response: Response) -> Self {
         Self { head: None, response }
     }
 
@@ -90,7 +90,7 @@ impl Body {
     }
 
     /// All of it, at most `bytes_max`.
-    pub(super) async fn whole(mut self, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
+    pub(crate) async fn whole(mut self, bytes_max: usize) -> Result<Vec<u8>, BodyError> {
         let announced = self.response.content_length().unwrap_or(0);
         if usize::try_from(announced).map_or(true, |announced| announced > bytes_max) {
             return Err(BodyError::TooLarge);

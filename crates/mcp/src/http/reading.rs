@@ -142,7 +142,7 @@ fn values(text: &str) -> usize {
 }
 
 /// The beginning of a server's text, on one line.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {
         if !words.is_empty() {

@@ -54,6 +54,10 @@ pub(super) async fn read(
         .as_ref()
         .and_then(|message| message.value.pointer("/error/code")?.as_i64());
     let said = said(&body, head.is_page);
+    let advice = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => remote.advice(head.challenge.as_deref(), status).await,
+        _ => None,
+    };
     let kind = match (status, session) {
         (StatusCode::UNAUTHORIZED, _) => ErrorKind::Unauthorized {
             challenge: head.challenge,
@@ -80,7 +84,10 @@ pub(super) async fn read(
             why.push_str(&more);
         }
     }
-    Refusal::Failure(remote.error(kind, &why))
+    Refusal::Failure(match advice {
+        Some(advice) => McpError::new(kind, remote.redacted(&advice)),
+        None => remote.error(kind, &why),
+    })
 }
 
 /// What the headers of a refusal say.
@@ -124,13 +131,20 @@ impl Head {
             None => String::new(),
         };
         Self {
-            challenge: header(WWW_AUTHENTICATE)
-                .map(|challenge| remote.redacted(&challenge).chars().take(CHALLENGE_CHARS_MAX).collect()),
+            challenge: challenge(remote, response),
             redirect,
             wait,
             is_page: header(CONTENT_TYPE).is_some_and(|value| value.to_ascii_lowercase().starts_with("text/html")),
         }
     }
+}
+
+/// What it asks for: servers that take several kinds of proof send a header for each.
+fn challenge(remote: &Remote, response: &Response) -> Option<String> {
+    let all = response.headers().get_all(WWW_AUTHENTICATE).into_iter();
+    let all: Vec<_> = all.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    let whole = (!all.is_empty()).then(|| all.join(", "))?;
+    Some(remote.redacted(&whole).chars().take(CHALLENGE_CHARS_MAX).collect())
 }
 
 /// The JSON-RPC error that a body is, as the answer to the request: whoever refuses a request often has not read its id.

@@ -3,10 +3,12 @@
 use super::failures::Failures;
 use super::reading::excerpt;
 use super::reopening::Reopening;
+use crate::oauth::Bearer;
 use crate::{ErrorKind, HttpEndpoint, McpError};
 use aish_core::redact::Redactor;
+use aish_core::secret::Secret;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -42,11 +44,14 @@ pub(super) struct Remote {
     /// The token and the configured headers.
     headers: HeaderMap,
     redactor: Redactor,
+    /// Gives the token that a person allowed; `None` where the configuration has one.
+    bearer: Option<Bearer>,
     pub(super) failures: Failures,
     pub(super) reopening: Reopening,
 }
 
 /// A request without its address and its credentials.
+#[derive(Clone)]
 pub(super) struct Draft<'a> {
     pub(super) method: Method,
     pub(super) accept: &'static str,
@@ -62,7 +67,11 @@ impl Remote {
     ///
     /// # Errors
     /// Its address is none, or a header cannot be sent.
-    pub(super) fn new(endpoint: &HttpEndpoint, client: &reqwest::Client) -> Result<Self, McpError> {
+    pub(super) fn new(
+        endpoint: &HttpEndpoint,
+        client: &reqwest::Client,
+        bearer: Option<Bearer>,
+    ) -> Result<Self, McpError> {
         let unusable = |why: String| McpError::new(ErrorKind::Unreachable, why);
         let url = Url::parse(&endpoint.url)
             .ok()
@@ -109,6 +118,7 @@ impl Remote {
             client: client.clone(),
             shown: without_credentials(&url),
             url,
+            bearer: bearer.filter(|_| !headers.contains_key(AUTHORIZATION)),
             headers,
             redactor: Redactor::new(secrets),
             failures: Failures::default(),
@@ -121,9 +131,32 @@ impl Remote {
         &self.shown
     }
 
-    /// Sends a request and waits for the head of its response.
+    /// Sends a request and waits for the head of its response. One that a token was refused for was not carried out: it is sent
+    /// once more where there is another token.
     pub(super) async fn send(&self, draft: Draft<'_>) -> Result<Response, McpError> {
+        let Some(bearer) = &self.bearer else {
+            return self.send_with(draft, None).await;
+        };
+        let token = bearer.token().await;
+        let response = self.send_with(draft.clone(), token.as_ref()).await?;
+        let refused = token.filter(|_| response.status() == StatusCode::UNAUTHORIZED);
+        let Some(refused) = refused else {
+            return Ok(response);
+        };
+        match bearer.next(&refused).await {
+            Some(next) => self.send_with(draft, Some(&next)).await,
+            None => Ok(response),
+        }
+    }
+
+    async fn send_with(&self, draft: Draft<'_>, token: Option<&Secret>) -> Result<Response, McpError> {
         let mut headers = self.headers.clone();
+        if let Some(token) = token {
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
+            let mut value = value.map_err(|_| self.error(ErrorKind::Protocol, "its token fits no header"))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
         // The SDK is not asked to carry any of ours, so what it adds is the protocol's.
         headers.extend(draft.extra);
         headers.insert(ACCEPT, HeaderValue::from_static(draft.accept));
@@ -144,14 +177,23 @@ impl Remote {
             .map_err(|error| self.not_sent(&error))
     }
 
+    /// What a person does about a refusal, where a login can help.
+    pub(super) async fn advice(&self, challenge: Option<&str>, status: StatusCode) -> Option<String> {
+        self.bearer.as_ref()?.advice(challenge, status.as_u16()).await
+    }
+
     /// A failure: the address, and why, without anything that is secret.
     pub(super) fn error(&self, kind: ErrorKind, why: &str) -> McpError {
-        McpError::new(kind, self.redactor.redact(&format!("{}: {why}", self.shown)))
+        McpError::new(kind, self.redacted(&format!("{}: {why}", self.shown)))
     }
 
     /// Text of the server without anything that is secret: some repeat the headers they were sent.
     pub(super) fn redacted(&self, text: &str) -> String {
-        self.redactor.redact(text).into_owned()
+        let text = self.redactor.redact(text).into_owned();
+        match &self.bearer {
+            Some(bearer) => bearer.redacted(&text),
+            None => text,
+        }
     }
 
     /// An answer that broke off.
@@ -176,7 +218,7 @@ impl Remote {
 }
 
 /// An address without user, password, query and fragment.
-pub(super) fn without_credentials(url: &Url) -> String {
+pub(crate) fn without_credentials(url: &Url) -> String {
     let mut shown = url.clone();
     // These fail only for addresses that cannot have a user at all.
     let _unchanged = shown.set_username("").and_then(|()| shown.set_password(None));
@@ -186,7 +228,7 @@ pub(super) fn without_credentials(url: &Url) -> String {
 }
 
 /// The cause behind an error, which is what a person can do something about.
-fn innermost(error: &reqwest::Error) -> String {
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -1,0 +1,130 @@
+//! The token that goes along with the requests of one connection: the one a person allowed, refreshed when it ends.
+
+use super::challenge::{Challenge, scopes_of};
+use super::fetch::Fetch;
+use super::grant::{Counter, now};
+use super::keyring::{Entry, Keyring, Place};
+use crate::{Alias, ErrorKind, McpError};
+use aish_core::redact::Redactor;
+use aish_core::secret::Secret;
+use url::Url;
+
+/// A token that ends within this is refreshed before it is used.
+const EXPIRES_SOON_S: u64 = 30;
+
+/// Gives the token of one server to its connection.
+pub(crate) struct Bearer {
+    alias: Alias,
+    place: Place,
+    keyring: Keyring,
+    fetch: Fetch,
+}
+
+impl Bearer {
+    /// For that server; `None` where no token may be sent to.
+    pub(crate) fn new(alias: &Alias, url: &Url, client: &reqwest::Client, keyring: &Keyring) -> Option<Self> {
+        Some(Self {
+            alias: alias.clone(),
+            place: Place::new(alias.as_str(), url),
+            keyring: keyring.clone(),
+            fetch: Fetch::new(client, url).ok()?,
+        })
+    }
+
+    /// The token for the next request, if a person has allowed one.
+    pub(crate) async fn token(&self) -> Option<Secret> {
+        let entry = self.keyring.get(&self.place)?;
+        let ends_soon = entry
+            .grant
+            .expires_at_s
+            .is_some_and(|at| at <= now().as_secs() + EXPIRES_SOON_S);
+        if ends_soon
+            && entry.grant.refresh.is_some()
+            && let Some(next) = self.next(&entry.grant.access).await
+        {
+            return Some(next);
+        }
+        Some(entry.grant.access)
+    }
+
+    /// Another token in place of one that was refused or ends; `None` when a person has to be asked.
+    pub(crate) async fn next(&self, old: &Secret) -> Option<Secret> {
+        let changing = self.keyring.change().await.ok()?;
+        // Another request, or another process, may have been faster.
+        let mut entry = self.keyring.get_anew(&self.place)?;
+        if entry.grant.access != *old {
+            return Some(entry.grant.access);
+        }
+        let refresh = entry.grant.refresh.clone()?;
+        let refreshed = self.refreshed(&entry, &refresh).await;
+        match refreshed {
+            Ok(grant) => entry.grant = grant,
+            // It is not tried again in vain.
+            Err(McpError {
+                kind: ErrorKind::Unauthorized { .. },
+                ..
+            }) => entry.grant.refresh = None,
+            Err(_) => return None,
+        }
+        let next = entry.grant.access.clone();
+        // What cannot be kept is known to this process all the same.
+        let _ = self.keyring.put(entry, &changing);
+        (next != *old).then_some(next)
+    }
+
+    async fn refreshed(&self, entry: &Entry, refresh: &Secret) -> Result<super::grant::Grant, McpError> {
+        let counter = Counter {
+            fetch: &self.fetch,
+            endpoint: &entry.token_endpoint,
+            client: &entry.client,
+            resource: &entry.resource,
+        };
+        counter.refresh(&entry.grant, refresh).await
+    }
+
+    /// What a person does about a request that was refused: 401, or 403 with a challenge. `None` where logging in changes nothing.
+    pub(crate) async fn advice(&self, challenge: Option<&str>, status: u16) -> Option<String> {
+        let alias = &self.alias;
+        let login = format!("`:mcp login {alias}` (or `aish mcp login {alias}`)");
+        if status == 401 {
+            return Some(format!("needs login; {login}"));
+        }
+        let challenge = Challenge::read(challenge?);
+        if challenge.error.as_deref() != Some("insufficient_scope") || challenge.scopes.is_empty() {
+            return None;
+        }
+        let entry = self.keyring.get(&self.place)?;
+        let asked: Vec<&str> = entry
+            .wanted
+            .iter()
+            .chain(&challenge.scopes)
+            .map(String::as_str)
+            .collect();
+        let wanted = scopes_of(asked);
+        if challenge.scopes.iter().all(|scope| entry.grant.scopes.contains(scope)) {
+            return Some("it refuses what it has allowed: logging in again would change nothing".to_owned());
+        }
+        self.want(wanted).await;
+        let scopes = challenge.scopes.join(" ");
+        Some(format!("it must be allowed more ({scopes}); {login}"))
+    }
+
+    /// Remembers what the next login has to ask for.
+    async fn want(&self, wanted: Vec<String>) {
+        let Ok(changing) = self.keyring.change().await else {
+            return;
+        };
+        if let Some(mut entry) = self.keyring.get_anew(&self.place) {
+            entry.wanted = wanted;
+            // What cannot be kept is known to this process all the same.
+            let _ = self.keyring.put(entry, &changing);
+        }
+    }
+
+    /// The text without the tokens: some servers repeat what they were sent.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        let secrets = self.keyring.secrets().into_iter();
+        let redactor = Redactor::new(secrets.map(|(name, secret)| (name, secret.expose().to_owned())));
+        redactor.redact(text).into_owned()
+    }
+}
