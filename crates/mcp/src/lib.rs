@@ -19,6 +19,7 @@ mod offer;
 mod outcome;
 pub mod peer;
 pub mod pin;
+pub mod serve;
 mod server;
 pub mod servers;
 pub mod stdio;

@@ -5,8 +5,8 @@
 //! (`message`), within bounds (`lines`), and ends no connection. The process and what it starts are watched over by a
 //! thread ([`Process`]), its standard error is told and its last lines are kept (`tail`).
 
-mod lines;
-mod message;
+pub(crate) mod lines;
+pub(crate) mod message;
 mod process;
 mod tail;
 

@@ -7,7 +7,7 @@ const END_BYTES_MAX: usize = 256;
 
 /// A line without its line end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// All of it.
     Whole(Vec<u8>),
     /// The ends of one that was longer than [`LINE_BYTES_MAX`].
@@ -21,7 +21,7 @@ pub(super) enum Line {
 
 /// The line that is being read.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     /// The line so far; once it is too long, its beginning only.
     begun: Vec<u8>,
     /// The end so far of one that is too long.
@@ -30,7 +30,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Takes bytes off the front of the piece, up to the end of a line, which is returned, or all of them.
-    pub(super) fn take(&mut self, piece: &mut &[u8]) -> Option<Line> {
+    pub(crate) fn take(&mut self, piece: &mut &[u8]) -> Option<Line> {
         let (bytes, rest, has_end) = match piece.iter().position(|byte| *byte == b'\n') {
             Some(at) => {
                 let (bytes, rest) = piece.split_at(at);
@@ -44,7 +44,7 @@ impl Lines {
     }
 
     /// What was begun and has no line end when nothing more comes.
-    pub(super) fn finish(&mut self) -> Option<Line> {
+    pub(crate) fn finish(&mut self) -> Option<Line> {
         (!self.begun.is_empty()).then(|| self.end())
     }
 

@@ -10,7 +10,7 @@ use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMe
 use serde_json::Value;
 
 /// Values in one message. A value takes far more memory than the two bytes it may have on the line.
-const VALUES_MAX: usize = 200_000;
+pub(crate) const VALUES_MAX: usize = 200_000;
 /// Messages in one line, for servers that send several as an array (JSON-RPC 2.0, section 6).
 const BATCH_MESSAGES_MAX: usize = 1_000;
 /// Characters of a line that a fault quotes.
@@ -118,7 +118,7 @@ fn as_id(value: &Value) -> Option<RequestId> {
 }
 
 /// An upper bound of the values in JSON text, found without building any.
-fn count_values(bytes: &[u8]) -> usize {
+pub(crate) fn count_values(bytes: &[u8]) -> usize {
     let (mut count, mut is_text, mut is_escaped) = (1, false, false);
     for byte in bytes {
         match byte {
