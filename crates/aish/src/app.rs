@@ -101,6 +101,20 @@ impl App {
         })
     }
 
+    /// The same with the configuration read anew, after it was changed.
+    ///
+    /// # Errors
+    /// As [`App::load`].
+    pub fn again(&self) -> Result<Self, Failure> {
+        let common = Common {
+            // The process is there already.
+            cd: None,
+            config: self.common.config.as_ref().map(|_| self.paths.config_file.clone()),
+            ..self.common.clone()
+        };
+        Self::load(&common)
+    }
+
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.resolved.config
@@ -164,6 +178,7 @@ impl App {
             store: self.store(),
             models: Arc::clone(&registry) as Arc<dyn Models>,
             tools: Offered::new(ToolSet::builtin()),
+            asides: Arc::default(),
             owner: Owner::this_process(),
             redactor: self.redactor(),
             settings: RwLock::new(self.settings()),

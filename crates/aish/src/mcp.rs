@@ -4,28 +4,47 @@
 
 use crate::app::App;
 use crate::models::Registry;
+use crate::paths::Environment;
 use aish_engine::Engine;
+use aish_mcp::connect::{Network, connect_over};
 use aish_mcp::memory::Memory;
+use aish_mcp::oauth::Keyring;
 use aish_mcp::servers::{Connector, Server, Servers, State};
 use aish_mcp::{ErrorKind, Host, McpError, Peer, ServerConfig};
 use aish_tools::set::ToolSet;
+use clerk::Clerk;
 use futures_util::future::BoxFuture;
 use host::Front;
-use publish::{keep_published, problem_of, publish};
+use pins::PinFile;
+use publish::{Publisher, problem_of};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+pub mod address;
+mod browser;
+pub mod clerk;
 pub mod command;
+pub mod desk;
+mod evidence;
 mod expand;
+pub mod form;
 mod host;
+mod import;
 pub mod list;
 pub mod log;
 pub mod login;
+mod patience;
+mod pins;
+pub mod prompts;
 mod publish;
+pub mod resources;
+pub mod runtime;
+mod sampling;
 pub mod serve;
 mod setup;
-pub mod shelf;
+mod shelf;
+mod troubles;
 
 /// How long a prompt that is asked once waits for servers that nobody requires and nothing is remembered of.
 const ARRIVE_MS: u64 = 5_000;
@@ -36,7 +55,10 @@ pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// The servers of this process.
 pub struct Mcp {
     servers: Arc<Servers>,
+    dial: Arc<Dial>,
     host: Arc<Front>,
+    /// How the configuration writes them.
+    written: list::Written,
     /// Publishes what they offer.
     publisher: JoinHandle<()>,
 }
@@ -48,7 +70,20 @@ impl Drop for Mcp {
 }
 
 /// The connections go through the one client of the process, made when the first server needs it.
-struct Dial(Arc<Registry>);
+struct Dial {
+    registry: Arc<Registry>,
+    keyring: Keyring,
+}
+
+impl Dial {
+    fn network(&self) -> Result<Network, McpError> {
+        let client = self.registry.client();
+        Ok(Network {
+            client: client.map_err(|problem| McpError::new(ErrorKind::Unreachable, problem))?,
+            keyring: self.keyring.clone(),
+        })
+    }
+}
 
 impl Connector for Dial {
     fn connect<'a>(
@@ -56,13 +91,7 @@ impl Connector for Dial {
         config: &'a ServerConfig,
         host: Arc<dyn Host>,
     ) -> BoxFuture<'a, Result<Arc<dyn Peer>, McpError>> {
-        Box::pin(async move {
-            let client = self
-                .0
-                .client()
-                .map_err(|problem| McpError::new(ErrorKind::Unreachable, problem))?;
-            aish_mcp::connect::connect(config, &client, host).await
-        })
+        Box::pin(async move { connect_over(config, &self.network()?, host).await })
     }
 }
 
@@ -70,14 +99,21 @@ impl Mcp {
     /// Begins to connect to every configured server, and offers their tools beside the built-in ones from now on. Returns at
     /// once. Must be called inside a runtime.
     pub fn start(app: &App, engine: &Arc<Engine>, registry: &Arc<Registry>) -> Self {
-        let host = Arc::new(Front::default());
+        let host = Arc::new(Front::recording(Arc::clone(&engine.asides)));
         let memory = Memory::in_folder(app.paths.cache_dir.join("mcp"));
+        let dial = Arc::new(Dial {
+            registry: Arc::clone(registry),
+            keyring: login::keyring(app),
+        });
         let servers = Arc::new(Servers::new(
-            Arc::new(Dial(Arc::clone(registry))),
+            Arc::clone(&dial) as Arc<dyn Connector>,
             Arc::clone(&host) as Arc<dyn Host>,
             memory,
         ));
         let setup = setup::Setup::of(app.config(), &app.environment, &app.cwd);
+        for (alias, problem) in &setup.unusable {
+            host.say(&format!("mcp: {alias}: {problem}"));
+        }
         for remark in &setup.remarks {
             host.say(remark);
         }
@@ -86,24 +122,58 @@ impl Mcp {
                 host.say(&format!("mcp: {duplicate}"));
             }
         }
-        let builtin = ToolSet::clone(&engine.tools.now());
-        publish(&servers, &builtin, engine);
-        let publisher = tokio::spawn(keep_published(
-            Arc::clone(&servers),
-            builtin,
-            Arc::clone(engine),
-            Arc::clone(&host),
-        ));
+        let publisher = Publisher {
+            servers: Arc::clone(&servers),
+            builtin: ToolSet::clone(&engine.tools.now()),
+            engine: Arc::clone(engine),
+            host: Arc::clone(&host),
+            pins: Arc::new(PinFile::in_folder(&app.paths.data_dir, Arc::clone(&host))),
+        };
+        publisher.publish();
+        let publisher = tokio::spawn(publisher.follow());
         Self {
             servers,
+            dial,
             host,
+            written: list::Written::of(&app.resolved),
             publisher,
         }
+    }
+
+    /// Whoever answers servers at the terminal of this process, for the front that has it; `say` tells the person one line.
+    pub fn clerk(&self, engine: &Arc<Engine>, environment: Environment, say: Say) -> Clerk {
+        Clerk::new(Arc::clone(&self.host.desk), Arc::clone(engine), environment, say)
     }
 
     /// The servers.
     pub fn servers(&self) -> &Arc<Servers> {
         &self.servers
+    }
+
+    /// A line for each and how it does, as wide as that, escaped.
+    pub fn list(&self, columns: usize) -> String {
+        list::servers(&self.servers.list(), &self.written, columns)
+    }
+
+    /// What they are called, in order.
+    pub fn aliases(&self) -> Vec<String> {
+        let list = self.servers.list();
+        list.iter().map(|server| server.config.alias.to_string()).collect()
+    }
+
+    /// Those that are there and offer things of that kind: `prompts`, `resources`.
+    pub fn offering(&self, capability: &str) -> Vec<String> {
+        let list = self.servers.list().into_iter();
+        let offering = list.filter(|server| {
+            let peer = server.status.peer.as_ref();
+            peer.is_some_and(|peer| peer.about().offers(capability))
+        });
+        offering.map(|server| server.config.alias.to_string()).collect()
+    }
+
+    /// How long a request to a server may take.
+    fn patience(&self, alias: &str) -> Duration {
+        self.servers.get(alias).map(|server| server.config.timeout).unwrap_or_default()
     }
 
     /// What they wrote.
@@ -150,13 +220,15 @@ impl Mcp {
         }
     }
 
-    /// Waits until it is known of each server how it does, for as long as it may take.
-    pub async fn settled(&self) {
+    /// Waits until it is known how each server does that concerns the caller, for as long as that may take.
+    pub async fn settled(&self, concerns: impl Fn(&Server) -> bool) {
         let mut changes = self.servers.changes();
         let began = tokio::time::Instant::now();
         loop {
             let now = self.servers.list();
-            let connecting = now.iter().filter(|server| server.status.state == State::Connecting);
+            let connecting = now
+                .iter()
+                .filter(|server| server.status.state == State::Connecting && concerns(server));
             let Some(patience) = connecting.map(|server| server.config.timeout).max() else {
                 return;
             };

@@ -13,8 +13,9 @@ use crate::app::App;
 use crate::cli::{Output, Resume, Start};
 use crate::directory;
 use crate::failure::{DONE, Failure};
-use crate::mcp::Mcp;
-use crate::mentions::{self, Places};
+use crate::mcp::clerk::Clerk;
+use crate::mcp::{Mcp, Say};
+use crate::mentions::{self, Mentioned, Places};
 use crate::models::Registry;
 use crate::schema::Schema;
 use crate::signals::{end_asked, unless_ended};
@@ -45,10 +46,9 @@ pub async fn prompt(
     let cancel = end_asked();
     let schema = schema.map(Schema::read).transpose()?;
     let (text, mut parts) = input::question(prompt, &cancel).await?;
-    // What came down a pipe was perhaps written by somebody else: it names no files of the user's.
-    if prompt != "-" {
-        parts.extend(mentioned(app, &text)?);
-    }
+    // What came down a pipe was perhaps written by somebody else: it names no files of the user's, and no resources.
+    let names = if prompt == "-" { "" } else { text.as_str() };
+    let mut mentioned = named_files(app, names)?;
     if text.trim().is_empty() && parts.is_empty() {
         return Err(Failure::usage("there is nothing to ask: the prompt is empty"));
     }
@@ -58,8 +58,14 @@ pub async fn prompt(
     }
     engine.update(|settings| settings.schema = schema.as_ref().map(Schema::value));
     let driver = open(&engine, start).await?;
-    with_servers(app, &engine, &registry, &cancel, async {
-        let front = Front::new(app, Arc::clone(&registry), output, cancel.clone()).with_schema(schema);
+    with_servers(app, &engine, &registry, &cancel, async |mcp| {
+        let read = unless_ended(&cancel, mcp.read_named(names, &mut mentioned)).await?;
+        tell(app, &mut mentioned);
+        read.map_err(Failure::usage)?;
+        parts.append(&mut mentioned.parts);
+        let front = Front::new(app, Arc::clone(&registry), output, cancel.clone())
+            .with_schema(schema)
+            .attending(clerk(app, &engine, &mcp));
         ask(driver, front, &engine, (&text, parts)).await
     })
     .await
@@ -96,13 +102,12 @@ async fn with_servers(
     engine: &Arc<Engine>,
     registry: &Arc<Registry>,
     cancel: &Cancel,
-    run: impl Future<Output = Result<u8, Failure>>,
+    run: impl AsyncFnOnce(Arc<Mcp>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
-    let mcp = Mcp::start(app, engine, registry);
-    let redactor = engine.redactor.clone();
-    mcp.listen(Arc::new(move |line| eprint_line(&redactor.redact(line))));
+    let mcp = Arc::new(Mcp::start(app, engine, registry));
+    mcp.listen(say(engine));
     let ended = match unless_ended(cancel, mcp.arrived()).await {
-        Ok(Ok(())) => run.await,
+        Ok(Ok(())) => run(Arc::clone(&mcp)).await,
         Ok(Err(missing)) => Err(Failure::failed(missing).hint("the server is `required` in the configuration")),
         Err(ended) => Err(ended),
     };
@@ -110,17 +115,41 @@ async fn with_servers(
     ended
 }
 
-/// The files a prompt names.
-fn mentioned(app: &App, text: &str) -> Result<Vec<Part>, Failure> {
+/// Tells the person one line of servers.
+fn say(engine: &Engine) -> Say {
+    let redactor = engine.redactor.clone();
+    Arc::new(move |line| eprint_line(&redactor.redact(line)))
+}
+
+/// Who answers servers at the terminal, if there is one.
+fn clerk(app: &App, engine: &Arc<Engine>, mcp: &Mcp) -> Clerk {
+    mcp.clerk(engine, app.environment.clone(), say(engine))
+}
+
+/// The files a prompt names; what a person should know of them is told.
+fn named_files(app: &App, text: &str) -> Result<Mentioned, Failure> {
+    let servers: Vec<String> = app
+        .config()
+        .mcp
+        .servers
+        .iter()
+        .map(|server| server.alias.clone())
+        .collect();
     let places = Places {
         directory: &app.cwd,
         home: app.environment.path("HOME"),
+        servers: &servers,
     };
-    let mentioned = mentions::gather(text, places).map_err(Failure::usage)?;
-    for remark in &mentioned.remarks {
-        eprint_line(&app.redactor().redact(remark));
+    let mut mentioned = mentions::gather(text, places).map_err(Failure::usage)?;
+    tell(app, &mut mentioned);
+    Ok(mentioned)
+}
+
+/// Tells a person what they should know of what their question names.
+fn tell(app: &App, mentioned: &mut Mentioned) {
+    for remark in std::mem::take(&mut mentioned.remarks) {
+        eprint_line(&app.redactor().redact(&remark));
     }
-    Ok(mentioned.parts)
 }
 
 /// `aish resume ID` with answers, or where there is no terminal to open the shell on.
@@ -132,8 +161,8 @@ pub async fn resume(app: &App, resume: &Resume, output: Output) -> Result<u8, Fa
     let (engine, registry) = unless_ended(&cancel, app.engine()).await??;
     let id = engine.store.find(&resume.id).await?;
     let driver = Driver::open(Arc::clone(&engine), id).await?;
-    with_servers(app, &engine, &registry, &cancel, async {
-        let front = Front::new(app, Arc::clone(&registry), output, cancel.clone());
+    with_servers(app, &engine, &registry, &cancel, async |mcp| {
+        let front = Front::new(app, Arc::clone(&registry), output, cancel.clone()).attending(clerk(app, &engine, &mcp));
         go_on(driver, front, &engine, resume).await
     })
     .await

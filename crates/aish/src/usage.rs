@@ -123,6 +123,12 @@ impl Tally {
             } else if let Body::Usage(usage) = &event.body {
                 let name = answered.or(usage.model.as_deref()).unwrap_or(UNNAMED_MODEL);
                 tally.add(name, usage, prices.tariff(answered, usage));
+            } else if let Body::ServerAnswered(answer) = &event.body
+                && let Some(usage) = &answer.usage
+            {
+                // What a server had a model say was paid for by the same person.
+                let model = usage.model.as_deref();
+                tally.add(model.unwrap_or(UNNAMED_MODEL), usage, prices.tariff(model, usage));
             }
         }
         tally

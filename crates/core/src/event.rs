@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 mod data;
+mod servers;
 
 pub use data::*;
+pub use servers::*;
 
 /// The version this program writes. A higher one in a ledger was written by a newer aish.
 pub const EVENT_VERSION: u32 = 1;
@@ -113,6 +115,10 @@ bodies! {
     "call_answered" CallAnswered(CallAnswered),
     /// A call is about to run.
     "call_started" CallStarted(CallStarted),
+    /// An MCP server asked something while a call ran (SPEC 6.9).
+    "server_asked" ServerAsked(ServerAsked),
+    /// What it asked has its answer.
+    "server_answered" ServerAnswered(ServerAnswered),
     /// A request to a model failed.
     "model_failed" ModelFailed(ModelFailed),
     /// The turn waits for somebody outside this process.
@@ -175,6 +181,8 @@ impl DataOrNull for ToolResult {}
 impl DataOrNull for CallGated {}
 impl DataOrNull for CallAnswered {}
 impl DataOrNull for CallStarted {}
+impl DataOrNull for ServerAsked {}
+impl DataOrNull for ServerAnswered {}
 impl DataOrNull for ModelFailed {}
 impl DataOrNull for Continuation {}
 impl DataOrNull for Cancelled {}
@@ -200,6 +208,8 @@ impl Body {
             Self::CallGated(data) => text(data),
             Self::CallAnswered(data) => text(data),
             Self::CallStarted(data) => text(data),
+            Self::ServerAsked(data) => text(data),
+            Self::ServerAnswered(data) => text(data),
             Self::ModelFailed(data) => text(data),
             Self::Suspended(data) | Self::Resumed(data) => text(data),
             Self::Cancelled(data) => text(data),

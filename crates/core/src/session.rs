@@ -261,6 +261,8 @@ fn moves_context(event: &Event) -> bool {
         | Body::TurnEnded(_)
         | Body::Command(_)
         | Body::Usage(_)
+        | Body::ServerAsked(_)
+        | Body::ServerAnswered(_)
         | Body::Mark(_)
         | Body::Fork(_)
         | Body::Compaction(_)

@@ -19,9 +19,11 @@ use aish_tools::ToolContext;
 use std::sync::{Arc, RwLock};
 
 mod append;
+mod asides;
 mod choice;
 mod clock;
 mod context;
+mod defer;
 mod driver;
 mod error;
 mod gate;
@@ -32,6 +34,7 @@ mod offered;
 mod run;
 mod view;
 
+pub use asides::Asides;
 pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
@@ -101,6 +104,8 @@ pub struct Engine {
     pub models: Arc<dyn Models>,
     /// The tools.
     pub tools: Offered,
+    /// What happens beside the calls that run.
+    pub asides: Arc<Asides>,
     /// This process.
     pub owner: Owner,
     /// What must not leave.

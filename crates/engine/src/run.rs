@@ -1,5 +1,6 @@
 //! Running calls: started is in the ledger before anything happens, and every call comes to one result.
 
+use crate::asides::Aside;
 use crate::driver::Driver;
 use crate::lease::asked;
 use crate::{EngineError, Notice, Notices, Settings};
@@ -44,6 +45,16 @@ struct Ready {
     readable: String,
     tool: Arc<dyn Tool>,
     action: Action,
+}
+
+/// What calls that run are waited for with.
+enum Came {
+    /// One is over.
+    Output(usize, Result<ToolOutput, tokio::task::JoinError>),
+    /// Something happened beside them.
+    Aside(Aside),
+    /// Somebody asked to stop.
+    Stop,
 }
 
 /// How a call ended, before it is written down.
@@ -118,9 +129,10 @@ impl Driver {
         notices: &Notices,
         stop: &Cancel,
     ) -> Result<(), EngineError> {
+        let mut asides = self.engine.asides.listen();
         while !running.is_empty() {
             let mut stop = stop.clone();
-            let first = {
+            let came = {
                 let mut waiting: FuturesUnordered<_> = running
                     .iter_mut()
                     .enumerate()
@@ -128,13 +140,22 @@ impl Driver {
                     .collect();
                 tokio::select! {
                     biased;
-                    first = waiting.next() => first,
-                    () = asked(&mut stop) => None,
+                    // First: an answer is in the ledger before what it led to.
+                    Some(aside) = asides.recv() => Came::Aside(aside),
+                    first = waiting.next() => first.map_or(Came::Stop, |(n, output)| Came::Output(n, output)),
+                    () = asked(&mut stop) => Came::Stop,
                 }
             };
-            let Some((n, output)) = first else {
-                self.leftover.append(running);
-                return Ok(());
+            let (n, output) = match came {
+                Came::Output(n, output) => (n, output),
+                Came::Aside(aside) => {
+                    self.record_aside(aside, running).await?;
+                    continue;
+                }
+                Came::Stop => {
+                    self.leftover.append(running);
+                    return Ok(());
+                }
             };
             let call = running.swap_remove(n);
             let output = output
@@ -142,6 +163,26 @@ impl Driver {
             self.record(call.ended(output), notices).await?;
         }
         Ok(())
+    }
+
+    /// Records what happened beside these calls, if it is about one of them.
+    async fn record_aside(&mut self, aside: Aside, running: &[Running]) -> Result<(), EngineError> {
+        let mut theirs = running.iter().filter(|call| aside.is_of(&call.name));
+        let Some(first) = theirs.next() else {
+            return Ok(());
+        };
+        // Of several calls of one server, nobody knows which one it asks for.
+        let call = theirs.next().is_none().then(|| first.call.clone());
+        let draft = Draft::new(first.turn, aside.content.clone(), (aside.body)(call));
+        match self.append(vec![draft], Durability::Committed).await {
+            // Somebody ended the turn meanwhile: it has no place there any more.
+            Err(EngineError::Invalid { .. }) => Ok(()),
+            Ok(()) => {
+                aside.written();
+                Ok(())
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// What a job needs to start, or how it ends without starting.
@@ -191,15 +232,13 @@ impl Driver {
         if let Some(denial) = settings.policy.denial(&inspected.action) {
             return Err(denied(format!("denied by policy: {}", denial.rule), ResultEnd::Denied));
         }
-        let Some(tool) = self.engine.tools.now().get(&name).cloned() else {
-            return Err(denied(format!("Unknown tool: {name}"), ResultEnd::Invalid));
-        };
+        inspected.tool.approved(&inspected.action);
         Ok(Ready {
             job: job.clone(),
             digest,
             readable: readable_call(&name, arguments),
             name: name.clone(),
-            tool,
+            tool: inspected.tool,
             action: inspected.action,
         })
     }
@@ -244,7 +283,7 @@ impl Driver {
 
 fn changed(action: &Action) -> String {
     format!(
-        "not run: {} would no longer do what was approved (a file or link changed); call it again",
+        "not run: {} would no longer do what was approved (a file, a link or the tool itself changed); call it again",
         action.tool
     )
 }

@@ -7,8 +7,10 @@ mod answer;
 mod call;
 mod listener;
 mod news;
+mod pace;
 mod peer;
 pub(crate) mod raw;
+mod required;
 mod rounds;
 mod session;
 

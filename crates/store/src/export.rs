@@ -85,7 +85,8 @@ fn markdown_section(event: &RawEvent) -> String {
             let outcome = if data.success { "Result" } else { "Failed" };
             let heading = format!("{outcome} of {}", code_span(&data.name));
             let summary = escape_inline(event.content.lines().next().unwrap_or_default());
-            section(&heading, &format!("{summary}\n\n{}", fenced(&data.output, "")))
+            let text = format!("{summary}\n\n{}\n", fenced(&data.output, ""));
+            section(&heading, &with_parts(text, &data.parts))
         }
         Body::Command(data) => {
             let status = data
@@ -108,6 +109,8 @@ fn markdown_section(event: &RawEvent) -> String {
         | Body::Cancelled(_)
         | Body::TurnEnded(_)
         | Body::Usage(_)
+        | Body::ServerAsked(_)
+        | Body::ServerAnswered(_)
         | Body::Clear
         | Body::Mark(_)
         | Body::Rewind(_)

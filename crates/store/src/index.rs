@@ -95,6 +95,8 @@ impl SessionIndex {
             | Body::CallStarted(_)
             | Body::ModelFailed(_)
             | Body::Usage(_)
+            | Body::ServerAsked(_)
+            | Body::ServerAnswered(_)
             | Body::Clear
             | Body::Mark(_)
             | Body::Rewind(_)

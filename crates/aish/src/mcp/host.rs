@@ -1,25 +1,61 @@
 //! Whom servers ask and tell: status lines are kept until somebody listens.
 
 use super::Say;
+use super::desk::{Answer, Desk, Matter};
+use super::evidence;
 use super::log::Logs;
 use super::shelf::Shelf;
+use super::troubles::Troubles;
+use aish_engine::Asides;
 use aish_mcp::host::{News, Question, Reply};
 use aish_mcp::{Alias, Host};
 use futures_util::future::BoxFuture;
-use std::sync::{Mutex, PoisonError};
+use serde_json::Value;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who hears of servers: lines are kept until somebody listens.
 #[derive(Default)]
 pub(super) struct Front {
     say: Mutex<Option<Say>>,
     waiting: Mutex<Vec<String>>,
+    /// Where their questions wait for the person.
+    pub(super) desk: Arc<Desk>,
+    asides: Arc<Asides>,
+    questions: AtomicU64,
     /// What they wrote.
     pub(super) logs: Logs,
     /// What they offer beyond tools.
     pub(super) shelf: Shelf,
+    /// Which of their troubles were told.
+    pub(super) troubles: Troubles,
 }
 
 impl Front {
+    /// One whose servers' questions are recorded there.
+    pub(super) fn recording(asides: Arc<Asides>) -> Self {
+        Self {
+            asides,
+            ..Self::default()
+        }
+    }
+
+    /// Puts a question before the person, and into the ledger with its answer (SPEC 6.9).
+    async fn asked(&self, server: &Alias, matter: Matter) -> Answer {
+        let number = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
+        let alias = server.as_str();
+        let (content, asked) = evidence::of_question(number, alias, &matter);
+        self.asides.record(alias, content, asked).await;
+        let told = evidence::line(&matter);
+        let answer = self.desk.put(server, matter).await;
+        let (content, answered) = evidence::of_answer(number, alias, &answer);
+        self.asides.record(alias, content, answered).await;
+        if let Some(why) = evidence::why_not(&answer) {
+            self.say(&format!("mcp: {alias} asks: {told}; {why}"));
+        }
+        answer
+    }
+
     /// Tells that one from now on, and what was kept.
     pub(super) fn listen(&self, say: Say) {
         for line in std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -30,16 +66,28 @@ impl Front {
 }
 
 impl Host for Front {
-    fn ask<'a>(&'a self, _server: &'a Alias, _question: Question) -> BoxFuture<'a, Reply> {
-        Box::pin(std::future::ready(Reply::Dismissed))
+    fn ask<'a>(&'a self, server: &'a Alias, question: Question) -> BoxFuture<'a, Reply> {
+        Box::pin(async move {
+            match self.asked(server, Matter::Elicit(question)).await {
+                Answer::Given(given) => Reply::Accepted(given.members),
+                Answer::Dismissed => Reply::Dismissed,
+                Answer::Declined | Answer::Nobody | Answer::Untimely | Answer::Late | Answer::Failed(_) => {
+                    Reply::Declined
+                }
+            }
+        })
     }
 
-    fn sample<'a>(
-        &'a self,
-        _server: &'a Alias,
-        _params: serde_json::Value,
-    ) -> BoxFuture<'a, Result<serde_json::Value, String>> {
-        Box::pin(std::future::ready(Err("nobody is here to allow it".to_owned())))
+    fn sample<'a>(&'a self, server: &'a Alias, params: Value) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(async move {
+            match self.asked(server, Matter::Sample(params)).await {
+                Answer::Given(given) => Ok(Value::Object(given.members)),
+                Answer::Declined | Answer::Late => Err("the user declined".to_owned()),
+                Answer::Dismissed => Err("the user dismissed the request".to_owned()),
+                Answer::Nobody | Answer::Untimely => Err("nobody is here to allow it".to_owned()),
+                Answer::Failed(problem) => Err(problem),
+            }
+        })
     }
 
     fn news(&self, server: &Alias, news: News) {

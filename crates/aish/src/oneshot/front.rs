@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::asking::{Asked, Asker, ask_all};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, broken_turn, model_advice};
+use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
 use crate::models::Registry;
 use crate::prices::Prices;
 use crate::schema::Schema;
@@ -14,11 +15,12 @@ use crate::term::approval::{self, Decision, Question};
 use crate::term::countdown::retry_text;
 use crate::term::tty::Tty;
 use crate::usage::Tally;
+use aish_core::Action;
 use aish_core::event::ModelFailed;
 use aish_core::redact::Redactor;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending};
-use aish_tools::Cancel;
+use aish_tools::{Cancel, cancelled};
 use serde_json::{Value, json};
 use std::io;
 use std::path::PathBuf;
@@ -40,6 +42,8 @@ pub(super) struct Front<'a> {
     pub(super) redactor: Redactor,
     pub(super) notices: Notices,
     cancel: Cancel,
+    /// Answers servers that ask while the turn runs.
+    clerk: Option<Clerk>,
     prices: Prices,
     /// What the reply must fit, if anything.
     schema: Option<Schema>,
@@ -71,6 +75,7 @@ impl<'a> Front<'a> {
             redactor: app.redactor(),
             notices,
             cancel,
+            clerk: None,
             schema: None,
             first_turn: None,
         }
@@ -79,6 +84,12 @@ impl<'a> Front<'a> {
     /// The same, for a reply that must fit.
     pub(super) fn with_schema(self, schema: Option<Schema>) -> Self {
         Self { schema, ..self }
+    }
+
+    /// The same, with somebody who answers servers.
+    pub(super) fn attending(self, clerk: Clerk) -> Self {
+        let clerk = Some(clerk);
+        Self { clerk, ..self }
     }
 
     /// The same, for a run that begins with the turn to come.
@@ -117,6 +128,8 @@ impl<'a> Front<'a> {
 
     /// Drives one turn to its end, asking where it can.
     pub(super) async fn turn(&self, driver: &mut Driver) -> Result<Ended, Failure> {
+        // A question that comes while the person is asked about a call waits for the next stretch of the turn.
+        let _questions = self.clerk.as_ref().map(Clerk::open);
         loop {
             let pending = match self.drive(driver).await? {
                 Outcome::Done(finished) => return Ok(Ended::Done(finished)),
@@ -147,6 +160,9 @@ impl<'a> Front<'a> {
             let drive = driver.drive(&self.notices, self.cancel.clone());
             tokio::pin!(drive);
             let mut next_write = Instant::now();
+            let mut cancel = self.cancel.clone();
+            let _questions = self.clerk.as_ref().map(Clerk::open);
+            let mut busy: Option<Busy> = None;
             loop {
                 let due = async {
                     self.notices.changed().await;
@@ -154,8 +170,20 @@ impl<'a> Front<'a> {
                 };
                 tokio::select! {
                     biased;
-                    driven = &mut drive => break driven,
-                    () = due => {
+                    driven = &mut drive => {
+                        give_back(busy).await;
+                        break driven;
+                    }
+                    () = cancelled(&mut cancel), if busy.as_ref().is_some_and(Busy::is_open) => {
+                        busy.iter().for_each(Busy::take_back);
+                    }
+                    () = answered(&mut busy) => { busy = None; }
+                    ticket = next_question(self.clerk.as_ref()), if busy.is_none() => {
+                        self.write(&mut written);
+                        written.end_line();
+                        busy = self.clerk.as_ref().map(|clerk| clerk.begin(ticket));
+                    }
+                    () = due, if busy.is_none() => {
                         self.write(&mut written);
                         next_write = Instant::now() + Duration::from_millis(WRITE_PAUSE_MS);
                     }
@@ -269,6 +297,11 @@ impl<'a> Front<'a> {
                 call.call_id,
                 call.digest.short()
             ));
+            // What changed is escaped already, and each line of it is one of ours (SPEC 6.8).
+            if let Some(change) = driver.action(&call.call_id).as_ref().and_then(Action::changed) {
+                self.say(&format!("{}: its definition changed since it was approved:", call.tool));
+                change.lines().for_each(|line| self.say(&format!("  {line}")));
+            }
         }
         self.say(&format!("answer at a terminal: aish resume {id}"));
         if let Some(call) = pending.first() {

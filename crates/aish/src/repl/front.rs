@@ -3,6 +3,8 @@
 //! [`Front::watch`] runs anything that reports through notices. It never waits for the terminal while it could drive, and
 //! never drives blindly: batches are rendered when the one before is written.
 
+use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
+use crate::mcp::desk::Open;
 use crate::paths::Environment;
 use crate::term::countdown::StatusLine;
 use crate::term::guard::{Guard, Leaving};
@@ -28,6 +30,8 @@ pub struct Front {
     pub notices: Notices,
     /// How the terminal was found.
     pub guard: Guard,
+    /// Answers servers that ask while something runs.
+    clerk: Option<Clerk>,
     gauge: Gauge,
     screen: Screen,
     interrupts: Signal,
@@ -51,6 +55,7 @@ impl Front {
         Ok(Self {
             renderer,
             notices: Notices::new(),
+            clerk: None,
             gauge,
             screen: Screen::start()?,
             interrupts: signal(SignalKind::interrupt())?,
@@ -58,6 +63,16 @@ impl Front {
             guard,
             began: Instant::now(),
         })
+    }
+
+    /// Who answers servers from now on.
+    pub fn attend(&mut self, clerk: Clerk) {
+        self.clerk = Some(clerk);
+    }
+
+    /// Lets questions of servers wait until what is given back is dropped, whether or not something is being watched.
+    pub fn keep_questions(&self) -> Option<Open> {
+        self.clerk.as_ref().map(Clerk::open)
     }
 
     /// Writes lines of our own, which are safe already.
@@ -110,8 +125,25 @@ impl Front {
     }
 
     /// Drives what `run` makes to its end, showing what comes. Ctrl-C, and a signal to leave, cancel it; it is waited for
-    /// all the same, since whoever is cancelled has to write down how it ended.
+    /// all the same, since whoever is cancelled has to write down how it ended. What servers ask meanwhile is put to the
+    /// person, one question after the other, with nothing drawn in between.
     pub async fn watch<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
+        let clerk = self.clerk.clone();
+        self.watch_with(clerk, run).await
+    }
+
+    /// The same for what has the terminal itself: servers wait.
+    pub async fn watch_asking<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
+        self.watch_with(None, run).await
+    }
+
+    async fn watch_with<F: Future>(
+        &mut self,
+        clerk: Option<Clerk>,
+        run: impl FnOnce(Notices, Cancel) -> F,
+    ) -> F::Output {
+        let _open = clerk.as_ref().map(Clerk::open);
+        let mut busy: Option<Busy> = None;
         let _quiet = self.guard.quiet();
         let (canceller, cancel) = watch::channel(false);
         let running = run(self.notices.clone(), cancel);
@@ -123,21 +155,30 @@ impl Front {
             let until_tick = self.until_tick();
             tokio::select! {
                 biased;
-                _ = self.interrupts.recv() => { canceller.send_replace(true); }
+                _ = self.interrupts.recv() => {
+                    canceller.send_replace(true);
+                    busy.iter().for_each(Busy::take_back);
+                }
                 left = leaving.wait_for(Option::is_some), if !*canceller.borrow() => {
                     // The guard is gone only when the program is: then nothing is left to cancel.
                     if left.is_ok() {
                         canceller.send_replace(true);
+                        busy.iter().for_each(Busy::take_back);
                     }
                 }
                 () = done(&mut written) => { written = None; }
-                () = notices.changed(), if written.is_none() => {
+                () = answered(&mut busy) => { busy = None; }
+                ticket = next_question(clerk.as_ref()), if busy.is_none() && written.is_none() => {
+                    self.make_room().await;
+                    busy = clerk.as_ref().map(|clerk| clerk.begin(ticket));
+                }
+                () = notices.changed(), if written.is_none() && busy.is_none() => {
                     let out = self.render();
                     if !out.is_empty() {
                         written = Some(self.screen.begin(out));
                     }
                 }
-                () = due(until_tick), if written.is_none() => {
+                () = due(until_tick), if written.is_none() && busy.is_none() => {
                     let mut out = Output::new();
                     self.renderer.tick(self.began.elapsed(), &mut out);
                     written = Some(self.screen.begin(out));
@@ -145,9 +186,17 @@ impl Front {
                 output = &mut running => break output,
             }
         };
+        give_back(busy).await;
         done_now(written).await;
         self.catch_up().await;
         output
+    }
+
+    /// Shows what came so far, and leaves an empty line to write on.
+    async fn make_room(&mut self) {
+        let mut out = self.render();
+        self.renderer.finish(&mut out);
+        self.screen.write(out).await;
     }
 
     /// How long until something on the screen counts down by one.

@@ -8,6 +8,8 @@ mod commands;
 mod complete;
 mod editor;
 mod front;
+mod mcp;
+mod mentioned;
 mod meta;
 mod prompt;
 mod reader;
@@ -17,7 +19,7 @@ mod shell;
 mod show;
 mod turns;
 
-use crate::mcp::Mcp;
+use crate::mcp::{Mcp, Say};
 use crate::paths::Environment;
 use crate::prices::Prices;
 use crate::term::{Form, Stream};
@@ -177,12 +179,12 @@ impl Repl {
 
     fn open(engine: Arc<Engine>, mut driver: Driver, options: ReplOptions) -> Result<Self, ReplError> {
         let gauge = Gauge::new(Arc::clone(&engine.models));
-        let front = Front::take(&options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
+        let mut front = Front::take(&options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
         driver.watch(&front.notices);
         let notices = front.notices.clone();
-        options
-            .mcp
-            .listen(Arc::new(move |line| notices.status(line.to_owned())));
+        let say: Say = Arc::new(move |line| notices.status(line.to_owned()));
+        options.mcp.listen(Arc::clone(&say));
+        front.attend(options.mcp.clerk(&engine, options.environment.clone(), say));
         let stdin_is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
         let kind = match (stdin_is_terminal, front.renderer.look().form) {
             (true, Form::Framed) => Kind::Edited,
@@ -195,6 +197,7 @@ impl Repl {
         words.update(|words| {
             words.models = names;
             words.home = home;
+            words.servers = Some(mcp::Reach::new(Arc::clone(&options.mcp), tokio::runtime::Handle::current()));
         });
         let reader = match kind {
             Kind::Edited => {
@@ -294,12 +297,17 @@ impl Repl {
             Route::Shell(command) => self.run_shell(&command).await?,
             Route::Model(text) => {
                 let end = self.ask_model(&text).await?;
-                self.last = Some(end);
-                self.note_calls();
-                return Ok(self.next_after(end));
+                return Ok(self.turn_ended(end));
             }
         }
         Ok(Next::Prompt)
+    }
+
+    /// What is to be kept of a turn's end, and what comes next.
+    fn turn_ended(&mut self, end: TurnEnd) -> Next {
+        self.last = Some(end);
+        self.note_calls();
+        self.next_after(end)
     }
 
     /// A person sees how a turn ended and says something else; piped lines were written for turns that end well.

@@ -1,10 +1,11 @@
 //! A restored session on the screen: the conversation so far, from the ledger's own words (SPEC 2.8).
 
-use crate::mentions::{decoded_bytes, image_names};
+use crate::mentions::image_names;
 use crate::term::Output;
 use crate::term::render::Renderer;
 use aish_core::event::{Body, Event, readable_call};
 use aish_core::id::CallId;
+use aish_core::image::{decoded_bytes, with_image_names};
 use aish_core::message::Part;
 use aish_core::projection;
 use aish_core::session::Session;
@@ -63,7 +64,7 @@ fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Render
             let notice = Notice::CallEnded {
                 readable: calls.get(&call).cloned().unwrap_or_else(|| result.name.clone()),
                 call,
-                output: result.output.clone(),
+                output: with_image_names(&result.output, &result.parts),
                 summary: event.content.clone(),
                 success: result.success,
                 end: result.end,
@@ -87,6 +88,8 @@ fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Render
         | Body::Cancelled(_)
         | Body::TurnEnded(_)
         | Body::Usage(_)
+        | Body::ServerAsked(_)
+        | Body::ServerAnswered(_)
         | Body::Clear
         | Body::Mark(_)
         | Body::Rewind(_)
@@ -163,8 +166,8 @@ mod tests {
             name: "glob".into(),
             output: r#"{"output":"a.c\nb.c","count":2}"#.into(),
             success: true,
-            parts: Vec::new(),
             end: ResultEnd::Completed,
+            parts: Vec::new(),
         };
         let command = Command {
             line: "make".into(),

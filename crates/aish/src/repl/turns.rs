@@ -5,7 +5,6 @@ use super::{Kind, Repl, ReplError, SaveRule, Wait};
 use crate::asking::{self, Asker};
 use crate::directory::{self, Gone};
 use crate::failure::broken_turn;
-use crate::mentions::{self, Places};
 use crate::paths::Environment;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
@@ -45,12 +44,7 @@ enum Asked {
 impl Repl {
     /// A line the person typed for the model: the files it names go along.
     pub(super) async fn ask_model(&mut self, text: &str) -> Result<TurnEnd, ReplError> {
-        let settings = self.engine.settings();
-        let places = Places {
-            directory: &settings.context.directory,
-            home: self.options.environment.path("HOME"),
-        };
-        match mentions::gather(text, places) {
+        match self.mentioned(text).await {
             Ok(mentioned) => {
                 for remark in &mentioned.remarks {
                     self.front.say(remark).await;
@@ -65,7 +59,7 @@ impl Repl {
     }
 
     /// A message, through to its end.
-    async fn say_to_model(&mut self, text: &str, parts: Vec<Part>) -> Result<TurnEnd, ReplError> {
+    pub(super) async fn say_to_model(&mut self, text: &str, parts: Vec<Part>) -> Result<TurnEnd, ReplError> {
         match self.wait_for_model().await {
             Wait::Over => {}
             Wait::Cancelled => return Ok(TurnEnd::Over(StopReason::Cancelled)),
@@ -114,6 +108,8 @@ impl Repl {
     }
 
     async fn drive_to_end(&mut self) -> Result<TurnEnd, ReplError> {
+        // A question that comes while the person is asked about a call waits for the next stretch of the turn.
+        let _questions = self.front.keep_questions();
         let finished = loop {
             let driver = &mut self.driver;
             let outcome = self
@@ -197,7 +193,7 @@ impl Repl {
         self.front.draw(|renderer, out| renderer.finish(out)).await;
         let line = self
             .front
-            .watch(|_, cancel| async move { tty.ask_line(question, cancel).await })
+            .watch_asking(|_, cancel| async move { tty.ask_line(question, cancel).await })
             .await;
         match line {
             Ok(Line::Said(line)) => Some(line),
@@ -271,7 +267,7 @@ impl Asker for AtPrompt<'_> {
         let look = Look::detect(self.environment, tty.file());
         self.front.draw(|renderer, out| renderer.finish(out)).await;
         self.front
-            .watch(|_, cancel| async move { approval::decide(tty, question, look, &cancel).await })
+            .watch_asking(|_, cancel| async move { approval::decide(tty, question, look, &cancel).await })
             .await
     }
 

@@ -15,6 +15,7 @@ mod frame;
 pub mod guard;
 mod look;
 mod output;
+pub mod questions;
 pub mod render;
 mod rows;
 pub mod screen;

@@ -51,6 +51,8 @@ impl Turn {
             | Body::System(_)
             | Body::Command(_)
             | Body::Usage(_)
+            | Body::ServerAsked(_)
+            | Body::ServerAnswered(_)
             | Body::Clear
             | Body::Mark(_)
             | Body::Rewind(_)

@@ -137,6 +137,7 @@ pub fn engine(
         models: Arc::new(OneModel(provider)),
         tools: aish_engine::Offered::new(tools),
         owner,
+        asides: Arc::default(),
         redactor: Redactor::default(),
         settings: RwLock::new(settings),
     })

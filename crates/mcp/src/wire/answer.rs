@@ -38,7 +38,7 @@ pub(super) async fn answer(session: &Session, method: &str, params: Value) -> Re
 
 async fn by_the_person(session: &Session, method: &str, params: Value) -> Result<Value, Refusal> {
     match method {
-        "elicitation/create" => Ok(elicited(session.host.ask(&session.alias, question(params)?).await)),
+        "elicitation/create" => Ok(elicit(session, question(params)?).await),
         "sampling/createMessage" => {
             let sampled = session.host.sample(&session.alias, params).await;
             sampled.map_err(|reason| Refusal::new(ErrorCode(DECLINED_CODE), reason))
@@ -72,12 +72,20 @@ fn question(mut params: Value) -> Result<Question, Refusal> {
     }
 }
 
-/// The result of `elicitation/create`. An accepted address has no content.
-fn elicited(reply: Reply) -> Value {
-    match reply {
-        Reply::Accepted(values) if values.is_empty() => json!({ "action": "accept" }),
-        Reply::Accepted(values) => json!({ "action": "accept", "content": values }),
-        Reply::Declined => json!({ "action": "decline" }),
-        Reply::Dismissed => json!({ "action": "cancel" }),
+/// Asks, and gives the result of `elicitation/create`: an accepted page has no content; an accepted form has, even where nothing
+/// is in it.
+async fn elicit(session: &Session, question: Question) -> Value {
+    let page = match &question {
+        Question::Form { .. } => None,
+        Question::Url { id, .. } => Some(id.clone()),
+    };
+    match (session.host.ask(&session.alias, question).await, page) {
+        (Reply::Accepted(_), Some(page)) => {
+            session.page_opened(&page);
+            json!({ "action": "accept" })
+        }
+        (Reply::Accepted(values), None) => json!({ "action": "accept", "content": values }),
+        (Reply::Declined, _) => json!({ "action": "decline" }),
+        (Reply::Dismissed, _) => json!({ "action": "cancel" }),
     }
 }

@@ -1,7 +1,8 @@
 //! One request: sent, waited for with patience that progress renews, taken back when nobody waits any more.
 
-use super::raw;
+use super::required::URL_REQUIRED_CODE;
 use super::session::Session;
+use super::{raw, required};
 use crate::peer::Watch;
 use crate::stdio::{TOO_LARGE_CODE, UNREADABLE_CODE};
 use crate::{ErrorKind, McpError};
@@ -44,6 +45,7 @@ pub(super) async fn once(
     let mut unanswered = Unanswered::new(peer.clone(), handle.id.clone());
     let total = Instant::now() + Duration::from_secs(REQUEST_TOTAL_MAX_S);
     let mut until = Instant::now() + patience;
+    let mut questions = session.questions();
     loop {
         tokio::select! {
             biased;
@@ -57,8 +59,11 @@ pub(super) async fn once(
             }
             reason = session.ended() => return Err(session.trouble_of(&handle.id).unwrap_or(reason)),
             () = watched.renewed.notified() => until = Instant::now() + patience,
+            // While a person thinks, the server waits for us; once it has its answer, it gets all of its time again.
+            Ok(()) = questions.changed() => until = Instant::now() + patience,
             () = tokio::time::sleep_until(until.min(total)) => {
-                if session.has_question() && Instant::now() < total {
+                let is_asked = *questions.borrow() > 0;
+                if is_asked && Instant::now() < total {
                     until = Instant::now() + patience;
                 } else {
                     let message = format!("no answer to {method} within {} s", patience.as_secs_f32());
@@ -76,6 +81,7 @@ async fn told(session: &Session, id: &RequestId, error: ServiceError) -> McpErro
         return known;
     }
     match error {
+        ServiceError::McpError(error) if error.code.0 == URL_REQUIRED_CODE => required::refused(session, &error).await,
         ServiceError::McpError(error) => rpc_error(&error),
         ServiceError::TransportClosed => session.ended().await,
         ServiceError::TransportSend(error) => McpError::new(ErrorKind::Closed, format!("not sent: {error}")),

@@ -75,6 +75,8 @@ impl Service<RoleClient> for Listener {
     ) -> Result<(), ErrorData> {
         if let ServerNotification::ProgressNotification(progress) = notification {
             self.session.progressed(progress.params).await;
+        } else if let Some(id) = news::page_done(&notification) {
+            self.session.page_done(id);
         } else if let Some(news) = news::of(notification) {
             self.session.news(news);
         }

@@ -28,6 +28,18 @@ pub(crate) fn of(notification: ServerNotification) -> Option<News> {
     }
 }
 
+/// The question about a page that is done with, as the server names it.
+pub(crate) fn page_done(notification: &ServerNotification) -> Option<&str> {
+    let ServerNotification::CustomNotification(custom) = notification else {
+        return None;
+    };
+    let params = custom
+        .params
+        .as_ref()
+        .filter(|_| custom.method == "notifications/elicitation/complete");
+    params?.get("elicitationId")?.as_str()
+}
+
 fn logged(level: &Value, data: &Value) -> News {
     let level = level.as_str().map_or_else(|| "info".to_owned(), bounded);
     let text = match data {

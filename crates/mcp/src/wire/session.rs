@@ -1,5 +1,6 @@
 //! What everything of one connection shares: who is asked, who watches which request, and why it ended.
 
+use super::pace::Pace;
 use crate::host::News;
 use crate::peer::Watch;
 use crate::{Alias, ErrorKind, Host, McpError};
@@ -8,12 +9,16 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, RwLock, RwLockReadGuard, watch};
 
 /// Questions that one server may have open at a time.
 const QUESTIONS_MAX: usize = 4;
+
+/// Bytes of what a server calls a page; one that is called by more is not heard of again.
+const PAGE_ID_BYTES_MAX: usize = 1_000;
+/// Opened pages of one server that are remembered.
+const PAGES_MAX: usize = 16;
 
 /// Where a half of a connection tells what the SDK's errors cannot carry: statuses, exits, the last words of a child.
 pub(crate) trait Trouble: Send + Sync {
@@ -32,7 +37,10 @@ pub(crate) struct Session {
     watches: Mutex<HashMap<ProgressToken, Watching>>,
     /// Held for reading while a request is sent and its token not yet known here, for writing by progress that comes in.
     registering: RwLock<()>,
-    questions: AtomicUsize,
+    /// How many questions of the server are open.
+    questions: watch::Sender<usize>,
+    /// The pages that the person opened for it and that are not done with.
+    pages: Mutex<Vec<String>>,
     ended: watch::Sender<Option<McpError>>,
 }
 
@@ -50,7 +58,8 @@ impl Session {
             trouble,
             watches: Mutex::default(),
             registering: RwLock::default(),
-            questions: AtomicUsize::new(0),
+            questions: watch::Sender::new(0),
+            pages: Mutex::default(),
             ended: watch::Sender::new(None),
         })
     }
@@ -146,16 +155,43 @@ impl Session {
 
     /// A place for one more question; `None` when too many are open.
     pub(super) fn open_question(&self) -> Option<QuestionGuard<'_>> {
-        let is_free = |open: usize| (open < QUESTIONS_MAX).then_some(open + 1);
-        let opened = self
-            .questions
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, is_free);
-        opened.ok().map(|_| QuestionGuard(self))
+        let is_opened = self.questions.send_if_modified(|open| {
+            let is_free = *open < QUESTIONS_MAX;
+            *open += usize::from(is_free);
+            is_free
+        });
+        is_opened.then(|| QuestionGuard(self))
     }
 
-    /// Whether the server waits for an answer of ours, so that it cannot be hurried.
-    pub(super) fn has_question(&self) -> bool {
-        self.questions.load(Ordering::Acquire) > 0
+    /// How many questions the server waits for, so that it cannot be hurried; turns with each that opens or closes.
+    pub(super) fn questions(&self) -> watch::Receiver<usize> {
+        self.questions.subscribe()
+    }
+
+    /// Remembers that the person opened a page; of very many, the newest.
+    pub(super) fn page_opened(&self, id: &str) {
+        if id.len() > PAGE_ID_BYTES_MAX {
+            return;
+        }
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if pages.len() == PAGES_MAX {
+            pages.remove(0);
+        }
+        pages.push(id.to_owned());
+    }
+
+    /// Hears that a page is done with. Nothing is said of pages that were never opened.
+    pub(super) fn page_done(&self, id: &str) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = pages.iter().position(|page| page == id) else {
+            return;
+        };
+        pages.remove(at);
+        drop(pages);
+        self.host.say(&format!(
+            "mcp: {}: the page it asked you to open is done with",
+            self.alias
+        ));
     }
 
     /// A lock that a panic poisoned still guards a whole map.
@@ -183,7 +219,7 @@ pub(super) struct QuestionGuard<'a>(&'a Session);
 
 impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
-        self.0.questions.fetch_sub(1, Ordering::AcqRel);
+        self.0.questions.send_modify(|open| *open = open.saturating_sub(1));
     }
 }
 
@@ -192,6 +228,14 @@ impl Drop for QuestionGuard<'_> {
 pub(crate) struct Tap<T> {
     pub(crate) inner: T,
     pub(crate) session: Arc<Session>,
+    pace: Pace,
+}
+
+impl<T> Tap<T> {
+    pub(crate) fn new(inner: T, session: Arc<Session>) -> Self {
+        let pace = Pace::default();
+        Self { inner, session, pace }
+    }
 }
 
 impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
@@ -205,7 +249,9 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Tap<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.pace.turn().await;
         let message = self.inner.receive().await;
+        self.pace.heard();
         if message.is_none() {
             self.session.end_by_peer();
         }
