@@ -348,10 +348,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// A client that leaves in the middle is what many tests want to see; anything else is a problem.
 fn gone_or_problem(shared: &Shared, error: &io::Error) {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
     let gone = matches!(
         error.kind(),
-        BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof
     );
     shared.change(|state| match (state.ending, gone) {
         (true, _) => {}

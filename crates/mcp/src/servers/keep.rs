@@ -5,6 +5,7 @@ use crate::host::{News, Question, Reply};
 use crate::memory::{Memory, Remembered};
 use crate::offer::Offer;
 use crate::{Alias, Era, ErrorKind, Host, McpError, Peer, ServerConfig};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,7 +37,10 @@ impl Keeper {
             self.set(State::Connecting, None);
             let began = tokio::time::Instant::now();
             let problem = match self.connect(&mut era).await {
-                Ok(peer) => self.stay(&peer).await,
+                Ok(peer) => match self.stay(&peer).await {
+                    Some(problem) => problem,
+                    None => continue,
+                },
                 Err(problem) => problem,
             };
             if began.elapsed() >= Duration::from_millis(HELD_MS) {
@@ -79,8 +83,9 @@ impl Keeper {
         Ok(peer)
     }
 
-    /// Offers what the server has until the connection ends; gives why it did.
-    async fn stay(&self, peer: &Arc<dyn Peer>) -> McpError {
+    /// Offers what the server has until the connection ends; gives why it did. `None` when it was let go of on this side, because
+    /// it was of no use any more: that is nobody's trouble, and another is opened at once.
+    async fn stay(&self, peer: &Arc<dyn Peer>) -> Option<McpError> {
         loop {
             match Offer::fetch(peer.as_ref(), self.config.timeout).await {
                 Ok(mut offer) => {
@@ -96,14 +101,15 @@ impl Keeper {
                     self.changed.send_modify(|count| *count += 1);
                 }
                 Err(problem) => {
+                    let ended = peer.ended().now_or_never();
                     peer.close().await;
-                    return problem;
+                    return (!ended.as_ref().is_some_and(was_let_go)).then_some(problem);
                 }
             }
             tokio::select! {
                 problem = peer.ended() => {
                     peer.close().await;
-                    return problem;
+                    return (!was_let_go(&problem)).then_some(problem);
                 }
                 () = self.wake.notified() => {}
             }
@@ -150,6 +156,11 @@ impl Host for Listening {
     fn say(&self, line: &str) {
         self.host.say(line);
     }
+}
+
+/// Whether a connection ended because this side closed it.
+fn was_let_go(end: &McpError) -> bool {
+    end.kind == ErrorKind::Cancelled
 }
 
 /// True for what may be over when the server is tried again.
