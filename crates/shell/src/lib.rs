@@ -1,0 +1,19 @@
+//! The user's own shell, kept running on a terminal of its own: what is typed runs there, so that directory, variables,
+//! functions, aliases and jobs are those of a shell.
+//!
+//! [`Shell::start`] returns at once; the shell reads its start-up files meanwhile. [`Shell::run`] types a command and passes
+//! keys and output through until it is over, so that an editor or a password prompt works as everywhere. The shell tells by
+//! marks what is output and what is over ([`marks`]); which shells can be told to, and how, is [`dialect`]. What a command
+//! printed is kept as text for whoever is asked about it ([`capture`]).
+
+pub mod capture;
+pub mod dialect;
+mod keeper;
+mod live;
+pub mod marks;
+mod phase;
+
+pub use capture::Capture;
+pub use dialect::Dialect;
+pub use live::{Ended, Ran, Relay, Screen, Setup, Shell, ShellError, Size};
+pub use phase::NotRun;

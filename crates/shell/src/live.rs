@@ -1,0 +1,249 @@
+//! A running shell, as the rest of the program holds it.
+
+use crate::capture::Capture;
+use crate::dialect::Dialect;
+use crate::keeper::{Keeper, Order, Typed};
+use crate::phase::NotRun;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+/// Bytes of the secret that is in every mark.
+const KEY_BYTES: usize = 16;
+
+/// A terminal's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Lines; 0 for not known.
+    pub rows: u16,
+    /// Characters in a line; 0 for not known.
+    pub columns: u16,
+}
+
+/// How a shell is started.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its program, absolute, or found in `PATH`.
+    pub program: PathBuf,
+    /// Where it starts.
+    pub directory: PathBuf,
+    /// All its variables.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The terminal it is shown on.
+    pub size: Size,
+}
+
+impl Setup {
+    fn variable(&self, wanted: &str) -> Option<&OsStr> {
+        let found = self.environment.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_os_str())
+    }
+}
+
+/// Where a command's output goes.
+pub trait Screen: Send {
+    /// Shows bytes, as they are. Slow terminals may block it.
+    fn show(&mut self, bytes: &[u8]);
+}
+
+/// The person's end of a command: keys come from there, output goes there.
+pub struct Relay {
+    /// Where keys come from: a terminal in raw mode, or nothing.
+    pub keys: Option<OwnedFd>,
+    /// Where output goes.
+    pub screen: Box<dyn Screen>,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It ran; its status as `$?`. One that was stopped (Ctrl-Z) counts as ended, and is a job of the shell.
+    Exited(i32),
+    /// It was no command, or no whole one: nothing ran.
+    NotRun(NotRun),
+    /// The shell itself ended: `exit`, or somebody killed it.
+    ShellEnded(Option<i32>),
+}
+
+/// A command that was run.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it printed.
+    pub output: Capture,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Where the shell is now.
+    pub directory: PathBuf,
+}
+
+/// Why there is no shell, or no command.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// No shell we can drive.
+    #[error("{} is no shell that can be kept running; bash, zsh and fish are", .0.display())]
+    Unsupported(PathBuf),
+    /// It could not be started.
+    #[error("cannot start {}: {source}", .program.display())]
+    Start {
+        /// Which.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line with control characters cannot be typed.
+    #[error("the command has a control character in it")]
+    ControlCharacter,
+    /// It has ended.
+    #[error("the shell has ended")]
+    Ended,
+}
+
+/// A running shell. Dropping it hangs up, as closing a terminal does: it ends, and its jobs with it.
+pub struct Shell {
+    dialect: Dialect,
+    orders: Sender<Order>,
+    wake: Arc<OwnedFd>,
+    directory: Arc<Mutex<PathBuf>>,
+    process: u32,
+}
+
+impl Shell {
+    /// Starts it, and returns at once: it reads its start-up files meanwhile. `beside` is told, in whole lines of clean text,
+    /// what appears while no command runs: jobs, messages of start-up files.
+    ///
+    /// # Errors
+    /// It is none we can drive, or cannot be started.
+    pub fn start(setup: &Setup, beside: impl FnMut(&str) + Send + 'static) -> Result<Self, ShellError> {
+        let program = &setup.program;
+        let dialect = Dialect::of(program).ok_or_else(|| ShellError::Unsupported(program.clone()))?;
+        let failed = |source: io::Error| ShellError::Start {
+            program: program.clone(),
+            source,
+        };
+        let key = key().map_err(failed)?;
+        let folder = TempDir::with_prefix("aish-shell-").map_err(failed)?;
+        let launch = dialect
+            .launch(folder.path(), &key, setup.variable("ZDOTDIR"))
+            .map_err(failed)?;
+        let (pty, terminal) = pty_process::blocking::open().map_err(|error| failed(io::Error::other(error)))?;
+        if setup.size.rows > 0 && setup.size.columns > 0 {
+            let size = pty_process::Size::new(setup.size.rows, setup.size.columns);
+            pty.resize(size).map_err(|error| failed(io::Error::other(error)))?;
+        }
+        let command = pty_process::blocking::Command::new(program)
+            .args(launch.arguments)
+            .env_clear()
+            .envs(setup.environment.iter().cloned())
+            .envs(launch.environment)
+            .current_dir(&setup.directory);
+        let child = command
+            .spawn(terminal)
+            .map_err(|error| failed(io::Error::other(error)))?;
+        let process = child.id();
+        let wake =
+            Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| failed(error.into()))?);
+        let directory = Arc::new(Mutex::new(setup.directory.clone()));
+        let (orders, taken) = channel();
+        let keeper = Keeper::new((pty.into(), child), dialect, &key, Box::new(beside)).map_err(failed)?;
+        keeper
+            .keep(taken, Arc::clone(&wake), Arc::clone(&directory), folder)
+            .map_err(failed)?;
+        Ok(Self {
+            dialect,
+            orders,
+            wake,
+            directory,
+            process,
+        })
+    }
+
+    /// Types a command and waits until it is over, passing keys and output through; while the start-up files are still read,
+    /// for their end first.
+    ///
+    /// # Errors
+    /// The command cannot be typed, or the shell has ended.
+    pub async fn run(&self, command: &str, relay: Relay) -> Result<Ran, ShellError> {
+        if command.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+            return Err(ShellError::ControlCharacter);
+        }
+        let (done, ran) = oneshot::channel();
+        self.order(Order::Type(Typed {
+            command: command.to_owned(),
+            relay,
+            done,
+        }))?;
+        ran.await.map_err(|_| ShellError::Ended)
+    }
+
+    /// Presses Ctrl-C.
+    ///
+    /// # Errors
+    /// The shell has ended.
+    pub fn interrupt(&self) -> Result<(), ShellError> {
+        self.order(Order::Interrupt)
+    }
+
+    /// Tells it the terminal's size.
+    ///
+    /// # Errors
+    /// The shell has ended.
+    pub fn resize(&self, size: Size) -> Result<(), ShellError> {
+        self.order(Order::Resize(size))
+    }
+
+    /// Where it works.
+    pub fn directory(&self) -> PathBuf {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Which language it speaks.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
+    fn order(&self, order: Order) -> Result<(), ShellError> {
+        self.orders.send(order).map_err(|_| ShellError::Ended)?;
+        ring(&self.wake);
+        Ok(())
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.order(Order::HangUp);
+    }
+}
+
+/// Wakes whoever sleeps at that descriptor.
+fn ring(wake: &OwnedFd) {
+    // A counter that is full is awake enough.
+    let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+}
+
+/// A secret of letters and digits.
+fn key() -> io::Result<String> {
+    let mut bytes = [0; KEY_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The directory that bytes of a mark name; `None` for what is no absolute path.
+pub(crate) fn directory_of(bytes: &[u8]) -> Option<&Path> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = Path::new(std::ffi::OsStr::from_bytes(bytes));
+    path.is_absolute().then_some(path)
+}
