@@ -65,8 +65,8 @@ pub fn model() -> FakeServer {
 pub fn told(model: &FakeServer) -> String {
     let requests = model.requests();
     let messages = requests.iter().flat_map(|request| request.messages().iter());
-    let results = messages.filter(|message| message["role"] == "tool");
-    let last = results.last().expect("a result went to the model");
+    let mut results = messages.filter(|message| message["role"] == "tool");
+    let last = results.next_back().expect("a result went to the model");
     last["content"].as_str().expect("a result is text").to_owned()
 }
 
