@@ -7,22 +7,25 @@
 
 mod complete;
 mod file;
+mod resource;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub use complete::completions;
+pub use complete::{completions, open_reference};
+pub use file::TEXT_BYTES_MAX;
+pub use resource::{Reference, references};
+pub use words::mention_of_file;
 
+use aish_core::image::{IMAGES_MAX, Image};
 use aish_core::message::Part;
 use aish_core::sanitize;
-use file::{Content, Found, TEXT_BYTES_MAX, Way};
+use file::{Content, Found, Way};
 use std::path::{Path, PathBuf};
 use words::{CLOSING, Form, Word, words};
 
-/// Files one question may name: more are a listing, not a question.
+/// Files one question may name, and resources: more are a listing, not a question.
 const FILES_MAX: usize = 32;
-/// Images among them: with more, Anthropic takes only small ones.
-const IMAGES_MAX: usize = 20;
 
 /// Characters of base64 of all of them: Anthropic refuses requests above 32 MB, and an earlier question may have had some.
 const IMAGES_CHARS_MAX: usize = 20_000_000;
@@ -43,6 +46,8 @@ pub struct Places<'a> {
     pub directory: &'a Path,
     /// What `~/` stands for.
     pub home: Option<&'a Path>,
+    /// Aliases of MCP servers: `@alias:uri` names something of theirs, and no file.
+    pub servers: &'a [String],
 }
 
 /// Reads the files a question names.
@@ -53,7 +58,11 @@ pub struct Places<'a> {
 pub fn gather(text: &str, places: Places<'_>) -> Result<Mentioned, String> {
     let mut mentioned = Mentioned::default();
     let mut seen: Vec<PathBuf> = Vec::new();
-    for word in words(text).filter(Word::is_whole) {
+    if references(text, places.servers).len() > FILES_MAX {
+        return Err(format!("a question may name {FILES_MAX} resources at most"));
+    }
+    let is_files = |word: &Word<'_>| Reference::of_word(word, places.servers).is_none();
+    for word in words(text).filter(Word::is_whole).filter(is_files) {
         let Some((named, path, file)) = existing(&word, places) else {
             if word.looks_like_path() {
                 let shown = sanitize::single_line(word.path.trim_end_matches(CLOSING));
@@ -93,19 +102,7 @@ impl Mentioned {
         let shown = sanitize::single_line(named);
         match file.read().map_err(|problem| format!("@{shown} {problem}"))? {
             Content::Image { media_type, data } => {
-                if count_images(&self.parts) == IMAGES_MAX {
-                    return Err(format!(
-                        "@{shown} is one image too many: a question may name {IMAGES_MAX}; name the rest in the next one"
-                    ));
-                }
-                if image_chars(&self.parts) + data.len() > IMAGES_CHARS_MAX {
-                    return Err(format!(
-                        "@{shown} is too much with the images before it: together they may have {} MB; send it in the next \
-                         question, or smaller",
-                        IMAGES_CHARS_MAX / 4 * 3 / 1_000_000
-                    ));
-                }
-                self.parts.push(Part::Image { media_type, data });
+                self.push_image(&format!("@{shown}"), Part::Image { media_type, data })?
             }
             Content::Text { text, whole_bytes } => {
                 let mut label = named.to_owned();
@@ -121,21 +118,32 @@ impl Mentioned {
     }
 }
 
+impl Mentioned {
+    /// Adds an image, within the bounds of all of them. `shown` is the mention, escaped.
+    fn push_image(&mut self, shown: &str, image: Part) -> Result<(), String> {
+        if count_images(&self.parts) == IMAGES_MAX {
+            return Err(format!(
+                "{shown} is one image too many: a question may name {IMAGES_MAX}; name the rest in the next one"
+            ));
+        }
+        self.parts.push(image);
+        if image_chars(&self.parts) > IMAGES_CHARS_MAX {
+            return Err(format!(
+                "{shown} is too much with the images before it: together they may have {} MB; send it in the next question, or \
+                 smaller",
+                IMAGES_CHARS_MAX / 4 * 3 / 1_000_000
+            ));
+        }
+        Ok(())
+    }
+}
+
 fn count_images(parts: &[Part]) -> usize {
-    parts.iter().filter(|part| matches!(part, Part::Image { .. })).count()
+    Image::all(parts).count()
 }
 
 fn image_chars(parts: &[Part]) -> usize {
-    let chars = |part: &Part| match part {
-        Part::Image { data, .. } => data.len(),
-        Part::Text { .. }
-        | Part::Thinking { .. }
-        | Part::Context { .. }
-        | Part::Provider { .. }
-        | Part::Call { .. }
-        | Part::PartialCall { .. } => 0,
-    };
-    parts.iter().map(chars).sum()
+    Image::all(parts).map(|image| image.data.len()).sum()
 }
 
 /// The path of each image among a question's parts, as it was written, as far as its text tells: for showing a conversation
@@ -165,11 +173,6 @@ pub fn image_names<'a>(text: &'a str, parts: &[Part]) -> Vec<&'a str> {
     } else {
         Vec::new()
     }
-}
-
-/// How large the bytes behind base64 text are.
-pub fn decoded_bytes(base64: &str) -> usize {
-    base64.trim_end_matches('=').len() * 3 / 4
 }
 
 /// What a word names, if that is there: as it stands, else without the punctuation that may follow a word.

@@ -47,7 +47,13 @@ pub struct Kept<T>(Mutex<HashMap<String, Entry<T>>>);
 struct Entry<T> {
     /// Counts how often the server said that its list is another.
     changes: u64,
-    list: Option<(Weak<dyn Peer>, Arc<Listing<T>>)>,
+    list: Option<Came<T>>,
+}
+
+/// A list, and the connection that it came over.
+struct Came<T> {
+    peer: Weak<dyn Peer>,
+    list: Arc<Listing<T>>,
 }
 
 impl<T> Default for Kept<T> {
@@ -76,10 +82,10 @@ impl<T> Kept<T> {
         let changes = {
             let mut entries = self.lock();
             let entry = entries.entry(alias.to_owned()).or_default();
-            if let Some((from, list)) = &entry.list
-                && std::ptr::addr_eq(from.as_ptr(), Arc::as_ptr(peer))
+            if let Some(kept) = &entry.list
+                && std::ptr::addr_eq(kept.peer.as_ptr(), Arc::as_ptr(peer))
             {
-                return Ok(Arc::clone(list));
+                return Ok(Arc::clone(&kept.list));
             }
             entry.changes
         };
@@ -89,7 +95,10 @@ impl<T> Kept<T> {
         let entry = entries.entry(alias.to_owned()).or_default();
         // What changed meanwhile is not what was fetched, for all that is known.
         if entry.changes == changes {
-            entry.list = Some((Arc::downgrade(peer), Arc::clone(&list)));
+            entry.list = Some(Came {
+                peer: Arc::downgrade(peer),
+                list: Arc::clone(&list),
+            });
         }
         Ok(list)
     }

@@ -2,6 +2,7 @@
 
 use super::words::{Form, mention_of_directory, mention_of_file, words};
 use super::{Places, placed};
+use aish_mcp::Alias;
 
 /// Names offered at once; more are no choice.
 const OFFERED_MAX: usize = 200;
@@ -41,6 +42,14 @@ pub fn completions(line: &str, places: Places<'_>) -> Option<(usize, Vec<String>
     Some((start, names))
 }
 
+/// The mention a line ends in, where it may be of a resource: where it begins, and what was typed of `alias:uri`.
+pub fn open_reference(line: &str) -> Option<(usize, String)> {
+    open_mention(line).filter(|(_, typed)| {
+        let alias = typed.split_once(':').map_or(typed.as_str(), |(alias, _)| alias);
+        alias.is_empty() || Alias::parse(alias).is_ok()
+    })
+}
+
 /// The mention a line ends in: where it begins, and the path typed so far. While a line is typed, an open quote goes on.
 fn open_mention(line: &str) -> Option<(usize, String)> {
     words(line)
@@ -73,6 +82,7 @@ mod tests {
         let places = Places {
             directory: folder.path(),
             home: Some(folder.path()),
+            servers: &[],
         };
         let check = |line: &str, expect: Option<(usize, &[&str])>| {
             let expect = expect.map(|(at, names)| (at, names.iter().map(|name| (*name).to_owned()).collect()));

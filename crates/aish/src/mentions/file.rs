@@ -5,6 +5,7 @@
 
 use super::Places;
 use super::words::mention_of_file;
+use aish_core::image::{IMAGE_BASE64_BYTES_MAX, image_type};
 use aish_core::policy::{is_secret_path, normal};
 use aish_core::sanitize;
 use base64::Engine as _;
@@ -14,23 +15,12 @@ use std::io::{self, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes of an image in base64: the lowest limit of the four wire formats (Anthropic: "image exceeds 5 MB maximum" counts the
-/// encoded text).
-const IMAGE_BASE64_BYTES_MAX: usize = 5 << 20;
 /// Bytes of an image as a file: base64 makes four of three.
 pub(super) const IMAGE_BYTES_MAX: usize = IMAGE_BASE64_BYTES_MAX / 4 * 3;
-/// Bytes of a text file that go along; the rest is cut and said to be.
-pub(super) const TEXT_BYTES_MAX: usize = 256 << 10;
+/// Bytes of a text that go along; the rest is cut and said to be.
+pub const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a file's beginning that tell what it is.
 const HEAD_BYTES: usize = 8 << 10;
-/// Images that models take (the formats all four wire formats share), and how they begin. `infer` alone is too easily
-/// convinced: it takes a text that begins with "GIFs" for one.
-const IMAGES: [(&str, &[u8]); 4] = [
-    ("image/png", b"\x89PNG"),
-    ("image/jpeg", b"\xff\xd8\xff"),
-    ("image/gif", b"GIF8"),
-    ("image/webp", b"RIFF"),
-];
 
 /// A file that is there.
 #[derive(Debug)]
@@ -122,7 +112,7 @@ impl Found {
             file.take(missing).read_to_end(bytes).map_err(failed)
         };
         read_to(&mut file, &mut bytes, HEAD_BYTES)?;
-        let image = image_type(&bytes)?;
+        let image = taken_type(&bytes)?;
         let bytes_max = if image.is_some() {
             IMAGE_BYTES_MAX
         } else {
@@ -171,12 +161,10 @@ fn without_links(path: &Path, places: Places<'_>) -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// It is something else.
-fn image_type(head: &[u8]) -> Result<Option<&'static str>, String> {
+fn taken_type(head: &[u8]) -> Result<Option<&'static str>, String> {
     let kind = infer::get(head).map(|kind| kind.mime_type());
-    let taken = IMAGES
-        .iter()
-        .find(|(media_type, begin)| kind == Some(*media_type) && head.starts_with(begin));
-    if let Some((media_type, _)) = taken {
+    // Either alone is too easily convinced: `infer` takes a text that begins with "GIFs" for one, and ours one with "GIF8".
+    if let Some(media_type) = image_type(head).filter(|media_type| kind == Some(*media_type)) {
         return Ok(Some(media_type));
     }
     if !head.contains(&0) {

@@ -41,6 +41,7 @@ impl Folder {
             Places {
                 directory: self.0.path(),
                 home: Some(&home),
+                servers: &["desk".to_owned()],
             },
         )
     }
@@ -85,6 +86,14 @@ fn what_is_a_mention() {
     assert_eq!(folder.parts("@ @\" @\"\""), []);
 }
 
+/// SPEC 6.9: what names a server's resource names no file, and is no mistake either.
+#[test]
+fn resources_are_no_files() {
+    let folder = Folder::new().file("desk:a.md", b"one");
+    let mentioned = folder.gather(r#"see @desk:a.md and @"desk:b c""#).unwrap();
+    assert_eq!(mentioned, Mentioned::default());
+}
+
 /// What looks like a path and is none is said to be sent as text; a name of somebody is not worth a word.
 #[test]
 fn hints() {
@@ -119,8 +128,6 @@ fn images() {
     assert_eq!(image_names("@a.png, @c.png", &parts), ["a.png"]);
     assert_eq!(image_names("@a.png @gone.png", &parts), [""; 0]);
     assert_eq!(image_names(r"@a\ b.png", &[image(PNG)]), [r"a\ b.png"]);
-    assert_eq!(decoded_bytes("AAAA"), 3);
-    assert_eq!(decoded_bytes("AA=="), 1);
 }
 
 /// SPEC 12: what is read is bounded: a long text is cut and says so, an image that is too large is an error.
@@ -258,6 +265,7 @@ fn places_behind_links() {
         let places = Places {
             directory,
             home: Some(home),
+            servers: &[],
         };
         assert_eq!(gather(text, places).unwrap().parts.len(), 1, "{text}");
     };

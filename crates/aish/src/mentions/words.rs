@@ -117,8 +117,8 @@ fn is_protected_by_backslash(c: char) -> bool {
     c.is_ascii_punctuation() || (c.is_whitespace() && !c.is_control())
 }
 
-/// A file's path as a mention; nothing for one that cannot be typed.
-pub(super) fn mention_of_file(path: &str) -> Option<String> {
+/// A file's path, or a resource's `alias:uri`, as a mention; nothing for one that cannot be typed.
+pub fn mention_of_file(path: &str) -> Option<String> {
     Some(match form_for(path)? {
         Writing::Plain => format!("@{path}"),
         Writing::Quoted => format!("@\"{path}\""),

@@ -62,6 +62,8 @@ impl Repl {
                 let text = self.usage_report();
                 self.front.print(&text).await;
             }
+            Meta::Mcp(line) => self.mcp(&line).await?,
+            Meta::Prompt(line) => return self.ask_prompt(&line).await,
             Meta::Quit => return Ok(Next::Quit),
         }
         Ok(Next::Prompt)
@@ -191,7 +193,7 @@ impl Repl {
     }
 
     /// Shows a long text, by pages where there is a screen.
-    async fn show(&mut self, text: Result<String, String>) {
+    pub(super) async fn show(&mut self, text: Result<String, String>) {
         match text {
             Ok(text) => {
                 let look = self.front.renderer.look();

@@ -1,11 +1,12 @@
 //! What the line editor is told of our lines: completions, and whether a line is whole (SPEC 8.9).
 
+use super::mcp::{Candidates, Reach};
 use super::meta::{Argument, COMMANDS, MODES};
 use super::route::is_unfinished;
 use crate::mentions::{self, Places};
 use reedline::{Completer, CompletionResult, Span, Suggestion, ValidationResult, Validator};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Words that come and go: shared with the loop, which keeps them up to date.
 #[derive(Clone, Default)]
@@ -26,56 +27,91 @@ pub struct WordLists {
     pub directory: PathBuf,
     /// What `~/` stands for.
     pub home: Option<PathBuf>,
+    /// MCP servers, to be asked what they offer.
+    pub servers: Option<Reach>,
 }
 
 impl Words {
     /// Changes them.
     pub fn update(&self, change: impl FnOnce(&mut WordLists)) {
-        change(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.lock());
     }
 
     /// What may stand where the line ends: where that word begins, and each candidate with its help.
-    pub fn candidates(&self, line: &str) -> (usize, Vec<(String, &'static str)>) {
+    pub fn candidates(&self, line: &str) -> (usize, Candidates) {
         let Some(rest) = line.strip_prefix(':') else {
-            return self.paths(line);
+            return self.mentions(line);
         };
+        if rest.split(' ').next().is_some_and(|name| name.contains('.')) {
+            return self.prompts(rest);
+        }
         let Some((name, argument)) = rest.split_once(' ') else {
             let fits = COMMANDS.iter().filter(|command| command.name.starts_with(rest));
-            return (
-                0,
-                fits.map(|command| (format!(":{}", command.name), command.help))
-                    .collect(),
-            );
+            let commands = fits.map(|command| (format!(":{}", command.name), command.help.to_owned()));
+            let (start, prompts) = self.prompts(rest);
+            return (start, commands.chain(prompts).collect());
         };
         let start = line.len() - argument.len();
-        let lists = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let kind = COMMANDS
             .iter()
             .find(|command| command.name == name)
             .map(|command| command.argument);
+        let lists = self.lock();
         let words: Vec<String> = match kind {
             Some(Argument::Model) => lists.models.clone(),
             Some(Argument::Mode) => MODES.iter().map(|mode| mode.word().to_owned()).collect(),
             Some(Argument::Session) => lists.sessions.clone(),
             Some(Argument::Call) => lists.calls.clone(),
+            Some(Argument::Mcp) => {
+                let servers = lists.servers.clone();
+                drop(lists);
+                let (at, words) = servers.map(|servers| servers.commands(argument)).unwrap_or_default();
+                return (start + at, words);
+            }
             Some(Argument::None) | None => Vec::new(),
         };
         let fits = words.into_iter().filter(|word| word.starts_with(argument));
-        (start, fits.map(|word| (word, "")).collect())
+        (start, fits.map(|word| (word, String::new())).collect())
     }
 
-    /// Paths, where the line ends in a mention of one.
-    fn paths(&self, line: &str) -> (usize, Vec<(String, &'static str)>) {
-        let (directory, home) = {
-            let lists = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            (lists.directory.clone(), lists.home.clone())
+    /// Prompts of servers, and their arguments.
+    fn prompts(&self, typed: &str) -> (usize, Candidates) {
+        // Not while the words are locked: a server may take its time.
+        let servers = self.lock().servers.clone();
+        let (at, words) = servers.map(|servers| servers.prompts(typed)).unwrap_or_default();
+        if at > 0 {
+            return (at + 1, words);
+        }
+        (
+            0,
+            words
+                .into_iter()
+                .map(|(word, help)| (format!(":{word}"), help))
+                .collect(),
+        )
+    }
+
+    /// Resources and paths, where the line ends in a mention of one.
+    fn mentions(&self, line: &str) -> (usize, Candidates) {
+        let (directory, home, servers) = {
+            let lists = self.lock();
+            (lists.directory.clone(), lists.home.clone(), lists.servers.clone())
         };
         let places = Places {
             directory: &directory,
             home: home.as_deref(),
+            servers: &[],
         };
-        let (start, names) = mentions::completions(line, places).unwrap_or((line.len(), Vec::new()));
-        (start, names.into_iter().map(|name| (name, "")).collect())
+        let resources = servers.and_then(|servers| servers.resources(line));
+        let paths = mentions::completions(line, places);
+        let (start, mut words) = resources.unwrap_or((line.len(), Vec::new()));
+        let (start, names) = paths.unwrap_or((start, Vec::new()));
+        words.extend(names.into_iter().map(|name| (name, String::new())));
+        (start, words)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WordLists> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,10 +122,10 @@ impl Completer for Words {
         let suggestions: Vec<Suggestion> = candidates
             .into_iter()
             .map(|(value, help)| Suggestion {
-                // Within a directory there is more to complete.
-                append_whitespace: !value.ends_with('/'),
+                // There is more to complete: within a directory, of a server, of an argument.
+                append_whitespace: !value.ends_with(['/', '.', ':', '=']),
                 value,
-                description: (!help.is_empty()).then(|| help.to_owned()),
+                description: (!help.is_empty()).then_some(help),
                 span: Span { start, end: line.len() },
                 ..Suggestion::default()
             })

@@ -1,6 +1,7 @@
 //! Meta commands: one table, from which `:help`, completion and the reading of a line are all made.
 
 use aish_core::policy::ApprovalMode;
+use aish_mcp::Alias;
 
 /// A meta command as typed, its argument read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub enum Meta {
     Thinking,
     /// Say what was used: tokens, money, context.
     Usage,
+    /// Something about MCP servers; what, as it was typed.
+    Mcp(String),
+    /// Ask a prompt of a server, `alias.name`; the whole line, since names may be quoted.
+    Prompt(String),
     /// Leave.
     Quit,
 }
@@ -65,6 +70,8 @@ pub enum Argument {
     Session,
     /// A call's id.
     Call,
+    /// What to do about servers.
+    Mcp,
 }
 
 /// A line of the table.
@@ -163,6 +170,13 @@ pub const COMMANDS: &[Command] = &[
         read: |argument| argument.is_none().then_some(Meta::Usage),
     },
     Command {
+        name: "mcp",
+        arguments: "[COMMAND]",
+        argument: Argument::Mcp,
+        help: "MCP servers; alone it lists its commands",
+        read: |argument| Some(Meta::Mcp(argument.unwrap_or_default().to_owned())),
+    },
+    Command {
         name: "quit",
         arguments: "",
         argument: Argument::None,
@@ -174,7 +188,9 @@ pub const COMMANDS: &[Command] = &[
 /// What is not a meta command, for `:help`.
 const OTHER_INPUT: &[(&str, &str)] = &[
     ("text", "asks the model; ?text does so whatever it looks like"),
+    (":alias.prompt", "that MCP server's prompt; key=value fills it in"),
     ("@path", "in a text: the file or image goes along"),
+    ("@alias:uri", "in a text: that MCP server's resource goes along"),
     ("!command", "runs in the shell; your next question has its output"),
     ("!cd DIR", "changes the directory commands and tools run in"),
     (
@@ -205,18 +221,13 @@ pub fn parse(line: &str) -> Result<Meta, Mistake> {
         None => (line, None),
     };
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-        let nearest = COMMANDS
-            .iter()
-            .map(|command| (strsim::damerau_levenshtein(name, command.name), command.name))
-            .filter(|(edits, near)| *edits <= MISTYPED_EDITS_MAX.min(near.len() / 2))
-            .min()
-            .map(|(_, near)| near)
-            .or_else(|| {
-                COMMANDS
-                    .iter()
-                    .map(|command| command.name)
-                    .find(|full| !name.is_empty() && full.starts_with(name))
-            });
+        if name
+            .split_once('.')
+            .is_some_and(|(alias, _)| Alias::parse(alias).is_ok())
+        {
+            return Ok(Meta::Prompt(line.to_owned()));
+        }
+        let nearest = nearest(name, COMMANDS.iter().map(|command| command.name));
         return Err(Mistake::Unknown {
             name: name.to_owned(),
             nearest,
@@ -226,9 +237,23 @@ pub fn parse(line: &str) -> Result<Meta, Mistake> {
         usage: usage(command),
         hint: match command.argument {
             Argument::None => "; nothing follows it".to_owned(),
-            Argument::Model | Argument::Mode | Argument::Session | Argument::Call => String::new(),
+            Argument::Model | Argument::Mode | Argument::Session | Argument::Call | Argument::Mcp => String::new(),
         },
     })
+}
+
+/// The name that was probably meant: a few edits away, else one that begins so.
+pub fn nearest(typed: &str, names: impl Iterator<Item = &'static str> + Clone) -> Option<&'static str> {
+    names
+        .clone()
+        .map(|name| (strsim::damerau_levenshtein(typed, name), name))
+        .filter(|(edits, near)| *edits <= MISTYPED_EDITS_MAX.min(near.len() / 2))
+        .min()
+        .map(|(_, near)| near)
+        .or_else(|| {
+            let mut names = names;
+            names.find(|full| !typed.is_empty() && full.starts_with(typed))
+        })
 }
 
 fn usage(command: &Command) -> String {
@@ -268,6 +293,8 @@ mod tests {
         }
         assert_eq!(parse("policy  auto "), Ok(Meta::Policy(Some(ApprovalMode::Auto))));
         assert_eq!(parse("model desk"), Ok(Meta::Model(Some("desk".into()))));
+        assert_eq!(parse("mcp  tools git"), Ok(Meta::Mcp("tools git".into())));
+        assert_eq!(parse("git.log a=b"), Ok(Meta::Prompt("git.log a=b".into())));
     }
 
     /// SPEC 10.4: a mistake says what to do.
@@ -283,6 +310,7 @@ mod tests {
         check("sess", "no command :sess (did you mean :sessions?); :help lists them");
         check("xyzzy", "no command :xyzzy; :help lists them");
         check("", "no command :; :help lists them");
+        check("Git.log", "no command :Git.log; :help lists them");
         check("policy maybe", ":policy [ask|auto|full] is how it is written");
         check("quit now", ":quit is how it is written; nothing follows it");
     }
@@ -305,9 +333,12 @@ mod tests {
         :show [CALL]             the whole result of a call: that one, or the last
         :thinking                what the model thought last, in full
         :usage                   tokens, cost, and how full the context is
+        :mcp [COMMAND]           MCP servers; alone it lists its commands
         :quit                    leave; Ctrl-D on an empty line does the same
         text                     asks the model; ?text does so whatever it looks like
+        :alias.prompt            that MCP server's prompt; key=value fills it in
         @path                    in a text: the file or image goes along
+        @alias:uri               in a text: that MCP server's resource goes along
         !command                 runs in the shell; your next question has its output
         !cd DIR                  changes the directory commands and tools run in
         Alt-Enter, \ at the end  go on with the same message on another line

@@ -82,6 +82,8 @@ pub struct PromptMessage {
     pub text: String,
     /// Its images.
     pub images: Vec<Part>,
+    /// The address of the resource that it consists of, where it does.
+    pub resource: Option<String>,
 }
 
 /// A prompt with its arguments filled in.
@@ -166,11 +168,20 @@ impl Prompt {
                 },
                 text: outcome.text,
                 images: outcome.images,
+                resource: embedded(message.get("content")),
             });
         }
         filled.remarks = remarks.finish();
         Ok(filled)
     }
+}
+
+/// The address of a resource that stands in the place of a text.
+fn embedded(content: Option<&Value>) -> Option<String> {
+    let block = content?.as_object()?;
+    let is_resource = block.get("type").and_then(Value::as_str) == Some("resource");
+    let uri = block.get("resource")?.get("uri")?.as_str()?;
+    (is_resource && uri.len() <= NAME_BYTES_MAX).then(|| uri.to_owned())
 }
 
 impl Resource {
