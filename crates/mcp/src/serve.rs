@@ -83,6 +83,8 @@ pub enum Consent {
     Refused,
     /// Nobody could be asked, or nobody answered in time.
     Nobody,
+    /// Something came that is no answer: the question stands.
+    Unclear,
 }
 
 /// Whoever has the tools.
@@ -96,7 +98,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Begins a call. Dropping the future does not end the call: its `cancel` does.
     fn call(&self, call: Call) -> BoxFuture<'_, Ended>;
 
-    /// Goes on with a call that asked. It is refused when it is not the one that the ticket was given for, so that what was
+    /// Goes on with a call that asked; it asks again where the answer is unclear. It is refused when it is not the one that the ticket was given for, so that what was
     /// shown is what runs.
     fn answer<'a>(&'a self, ticket: &'a str, call: Call, consent: Consent) -> BoxFuture<'a, Ended>;
 }

@@ -25,10 +25,7 @@ pub enum Mcp {
         alias: String,
     },
     /// Log in at a server that asks for it
-    Login {
-        /// What it is called
-        alias: String,
-    },
+    Login(Login),
     /// Take servers over from another client's configuration
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
@@ -37,7 +34,29 @@ pub enum Mcp {
         /// Over HTTP instead, at this address of this machine
         #[arg(long, value_name = "ADDR")]
         http: Option<SocketAddr>,
+        /// The token of clients is in this environment variable
+        #[arg(long, value_name = "VAR", requires = "http")]
+        token_env: Option<String>,
+        /// Let every program of this machine in, without a token
+        #[arg(long, requires = "http", conflicts_with = "token_env")]
+        no_token: bool,
     },
+}
+
+/// `aish mcp login`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct Login {
+    /// What it is called
+    pub alias: String,
+    /// Forget the login instead
+    #[arg(long, conflicts_with = "client_id")]
+    pub forget: bool,
+    /// The id of aish there, where it was registered by hand
+    #[arg(long, value_name = "ID")]
+    pub client_id: Option<String>,
+    /// The secret of that client is in this environment variable
+    #[arg(long, value_name = "VAR", requires = "client_id")]
+    pub client_secret_env: Option<String>,
 }
 
 /// `aish mcp add`.
@@ -52,10 +71,10 @@ pub struct Add {
     #[arg(last = true)]
     pub command: Vec<String>,
     /// The bearer token is in this environment variable
-    #[arg(long, value_name = "VARIABLE", conflicts_with = "command")]
+    #[arg(long, value_name = "VAR", conflicts_with = "command")]
     pub token_env: Option<String>,
-    /// Send this header; may be repeated
-    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = parse_header, conflicts_with = "command")]
+    /// Send this header, 'NAME: VALUE'; may be repeated
+    #[arg(long = "header", value_name = "HEADER", value_parser = parse_header, conflicts_with = "command")]
     pub headers: Vec<(String, String)>,
     /// Give the program this variable; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable, conflicts_with = "url")]
@@ -63,16 +82,16 @@ pub struct Add {
     /// How long one request may take
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
-    /// Speak this version of the protocol, e.g. 2025-06-18
+    /// Speak this version, e.g. 2025-06-18
     #[arg(long, value_name = "VERSION")]
     pub protocol: Option<String>,
     /// Offer only this tool; may be repeated
     #[arg(long = "tool", value_name = "NAME")]
-    pub tools: Vec<String>,
+    pub only: Vec<String>,
     /// Never offer this tool; may be repeated
     #[arg(long = "no-tool", value_name = "NAME")]
-    pub no_tools: Vec<String>,
-    /// Believe what it says of its tools, e.g. that one only reads
+    pub never: Vec<String>,
+    /// Believe what it says of its tools
     #[arg(long)]
     pub trusted: bool,
     /// A prompt asked with -p fails without it

@@ -1,13 +1,169 @@
-//! `aish mcp serve`: aish's own tools for other MCP clients.
+//! `aish mcp serve`: aish's own tools for other MCP clients (SPEC 6.10), behind the same gate and in the same ledger as a model's
+//! calls.
+//!
+//! The protocol is [`aish_mcp::serve`]; here is what stands behind it: which tools (`offer`), what a call is for the engine
+//! (`caller`, `lane`), and which calls run or wait (`calls`). Standard output carries the protocol and nothing else.
 
 use crate::app::App;
-use crate::failure::Failure;
+use crate::failure::{DONE, Failure};
+use crate::oneshot::eprint_line;
+use crate::signals;
+use aish_core::secret::Secret;
+use aish_mcp::serve::{Backend, http, stdio};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use calls::Calls;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
 
-/// Serves on standard input and output, or over HTTP at that address. Standard output carries the protocol and nothing else.
+mod caller;
+mod calls;
+mod lane;
+mod offer;
+
+/// Where the token is taken from when nothing else is named.
+const TOKEN_VARIABLE: &str = "AISH_MCP_SERVE_TOKEN";
+/// Characters of a token that somebody chose: fewer can be guessed.
+const TOKEN_CHARS_MIN: usize = 16;
+/// Random bytes of a token that is made here.
+const TOKEN_BYTES: usize = 32;
+
+/// How clients come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// One, over standard input and output.
+    Stdio,
+    /// Any number, over HTTP.
+    Http {
+        /// At this address.
+        address: SocketAddr,
+        /// Showing this.
+        token: Token,
+    },
+}
+
+/// Where the token of HTTP clients comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// The usual variable, or else made anew and shown once.
+    Usual,
+    /// This variable.
+    Variable(String),
+    /// There is none: everybody on this machine is let in.
+    Nobody,
+}
+
+impl Door {
+    /// As the command line says it: `--http`, `--token-env`, `--no-token`.
+    pub fn of(http: Option<SocketAddr>, token_variable: Option<&str>, is_open: bool) -> Self {
+        let Some(address) = http else {
+            return Self::Stdio;
+        };
+        let token = match token_variable {
+            Some(name) => Token::Variable(name.to_owned()),
+            None if is_open => Token::Nobody,
+            None => Token::Usual,
+        };
+        Self::Http { address, token }
+    }
+}
+
+/// Serves until the client goes, or somebody asks this program to end.
 ///
 /// # Errors
-/// It cannot serve there.
-pub async fn run(_app: &App, _http: Option<SocketAddr>) -> Result<u8, Failure> {
-    Err(Failure::failed("serving is not there yet"))
+/// It cannot serve there, or the token is not there.
+pub async fn run(app: &App, door: &Door) -> Result<u8, Failure> {
+    for remark in &app.remarks {
+        eprint_line(remark);
+    }
+    let (engine, _) = app.engine_without_model();
+    if let Door::Http {
+        token: Token::Variable(name),
+        ..
+    } = door
+    {
+        // Commands of clients do not see it.
+        engine.update(|settings| {
+            let environment = settings.context.environment.iter();
+            let others = environment.filter(|(other, _)| other != name).cloned().collect();
+            settings.context.environment = Arc::new(others);
+        });
+    }
+    let calls = Calls::new(engine, app.paths.config_file.clone());
+    let served = serve(app, door, Arc::new(calls.clone())).await;
+    calls.close().await;
+    served.map(|()| DONE)
+}
+
+async fn serve(app: &App, door: &Door, backend: Arc<dyn Backend>) -> Result<(), Failure> {
+    let stop = signals::end_asked();
+    match door {
+        Door::Stdio => stdio::serve(backend, std::io::stdin(), std::io::stdout(), stop)
+            .await
+            .map_err(|error| Failure::failed(format!("cannot serve on standard input and output: {error}"))),
+        Door::Http { address, token } => {
+            let token = token_for(app, token)?;
+            if token.is_none() && !address.ip().is_loopback() {
+                let message = format!("--no-token is for this machine itself; {} is not", address.ip());
+                return Err(Failure::usage(message).hint("e.g. --http 127.0.0.1:8764"));
+            }
+            let cannot = |error| Failure::failed(format!("cannot serve at {address}: {error}"));
+            let listener = TcpListener::bind(address).await.map_err(cannot)?;
+            let bound = listener.local_addr().map_err(cannot)?;
+            tell(bound, token.as_ref());
+            http::serve(backend, listener, token.map(|(token, _)| token), stop)
+                .await
+                .map_err(cannot)
+        }
+    }
+}
+
+/// Whether somebody knows the token already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Yes,
+    No,
+}
+
+/// The token, and whether it must be shown.
+fn token_for(app: &App, token: &Token) -> Result<Option<(Secret, Known)>, Failure> {
+    let name = match token {
+        Token::Nobody => return Ok(None),
+        Token::Usual => TOKEN_VARIABLE,
+        Token::Variable(name) => name,
+    };
+    let set = app.environment.text(name).map(str::trim).filter(|set| !set.is_empty());
+    match (set, token) {
+        (Some(set), _) if set.chars().count() < TOKEN_CHARS_MIN => Err(Failure::usage(format!(
+            "the token in ${name} is too short: at least {TOKEN_CHARS_MIN} characters"
+        ))
+        .hint("`openssl rand -hex 32` makes one")),
+        (Some(set), _) => Ok(Some((Secret::new(set), Known::Yes))),
+        (None, Token::Variable(_)) => Err(Failure::usage(format!("--token-env: ${name} is not set"))),
+        (None, Token::Usual | Token::Nobody) => new_token().map(|token| Some((token, Known::No))),
+    }
+}
+
+fn new_token() -> Result<Secret, Failure> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::failed(format!("cannot make a token: {error}")).hint("set one in $AISH_MCP_SERVE_TOKEN")
+    })?;
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+fn tell(bound: SocketAddr, token: Option<&(Secret, Known)>) {
+    eprint_line(&format!("serving MCP at http://{bound}{}", http::PATH));
+    match token {
+        Some((token, Known::No)) => eprint_line(&format!(
+            "clients show this token, which holds until this program ends: {}",
+            token.expose()
+        )),
+        Some((_, Known::Yes)) => {}
+        None => eprint_line("NO TOKEN: every program and every user of this machine may call aish's tools"),
+    }
+    if !bound.ip().is_loopback() {
+        eprint_line("what is said is not encrypted, the token included: put a TLS proxy in front of it");
+    }
 }

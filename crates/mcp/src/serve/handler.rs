@@ -55,10 +55,9 @@ impl Handler {
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
         let can_ask = consent::can_ask(context.client_capabilities().as_ref());
         let mut ended = match request.request_state.as_deref() {
-            // What is no answer that can be read is nobody's.
             Some(ticket) => {
                 let given = request.input_responses.as_ref().and_then(consent::answered);
-                let given = given.unwrap_or(Consent::Nobody);
+                let given = given.unwrap_or(Consent::Unclear);
                 self.backend.answer(ticket, call.clone(), given).await
             }
             None => self.backend.call(call.clone()).await,
