@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 mod mcp;
 
-pub use mcp::Mcp;
+pub use mcp::{Add, Import, Login, Mcp};
 
 /// The whole command line.
 #[derive(Clone, Debug, PartialEq, Parser)]

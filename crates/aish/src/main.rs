@@ -2,6 +2,7 @@
 //!
 //! This file decides what was asked for and with which exit code the program ends; everything else has a room of its own.
 
+mod agree;
 mod app;
 mod asking;
 mod cli;

@@ -38,13 +38,29 @@ impl Alias {
             Some(url::Host::Domain(name)) => name.split('.').next().unwrap_or_default().to_ascii_lowercase(),
             Some(url::Host::Ipv4(_) | url::Host::Ipv6(_)) | None => String::new(),
         };
-        let kept: String = label
-            .chars()
-            .filter(|letter| is_alias_letter(*letter))
-            .take(ALIAS_CHARS_MAX - 4)
-            .collect();
-        let base = Self::parse(&kept).map_or_else(|_| ALIAS_OF_ADDRESS.to_owned(), |alias| alias.0);
-        let mut name = base.clone();
+        let begins_as_one = label.starts_with(|letter: char| letter.is_ascii_lowercase());
+        Self::of_name(if begins_as_one { &label } else { "" }, is_taken)
+    }
+
+    /// The alias that is nearest to a name somebody else gave: what cannot be in one becomes a `-`; with `-2`, `-3`, … where
+    /// `is_taken`.
+    pub fn of_name(name: &str, is_taken: impl Fn(&str) -> bool) -> Self {
+        let mut kept = String::new();
+        for letter in name.trim().to_ascii_lowercase().chars() {
+            if is_alias_letter(letter) {
+                kept.push(letter);
+            } else if !kept.ends_with('-') {
+                kept.push('-');
+            }
+        }
+        let mut base = kept.trim_start_matches(['-', '_']).to_owned();
+        if !base.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+            base = format!("{ALIAS_OF_ADDRESS}-{base}");
+        }
+        // Room for a number is left. All of it is ASCII by now.
+        base.truncate(ALIAS_CHARS_MAX - 4);
+        let base = base.trim_end_matches(['-', '_']);
+        let mut name = base.to_owned();
         let mut number = 2;
         while is_taken(&name) {
             name = format!("{base}-{number}");
@@ -84,6 +100,30 @@ mod tests {
         for bad in ["", "9a", "-a", "A", "a.b", "a b", "ä", "a\u{1b}", long.as_str()] {
             assert_eq!(Alias::parse(bad), Err(InvalidAlias), "{bad:?}");
         }
+    }
+
+    /// SPEC 6.9: names that other clients gave their servers.
+    #[test]
+    fn of_names() {
+        let named = |name: &str, taken: &[&str]| Alias::of_name(name, |name| taken.contains(&name)).0;
+        for (name, alias) in [
+            ("git", "git"),
+            ("My Server", "my-server"),
+            ("io.github.user/weather", "io-github-user-weather"),
+            ("2nd server!", "mcp-2nd-server"),
+            ("a_b - c", "a_b-c"),
+            ("日本", "mcp"),
+            ("", "mcp"),
+            ("\u{1b}[31mred", "mcp-31mred"),
+        ] {
+            let made = named(name, &[]);
+            assert!(Alias::parse(&made).is_ok());
+            assert_eq!(made, alias, "{name:?}");
+        }
+        assert_eq!(named("git", &["git", "git-2"]), "git-3");
+        let long = named(&"x".repeat(100), &[]);
+        assert_eq!(long.len(), ALIAS_CHARS_MAX - 4);
+        assert!(Alias::parse(&named(&"x".repeat(100), &[long.as_str()])).is_ok());
     }
 
     /// SPEC 6.4: the alias of a server that nobody named.

@@ -158,12 +158,12 @@ fn servers_to_add() {
     assert_eq!((http.alias.as_str(), http.url.as_deref()), ("b", Some("http://h/mcp")));
     assert_eq!(http.headers, [("X-A".to_owned(), "one:two".to_owned())]);
     assert_eq!((http.token_env.as_deref(), http.timeout), (Some("T"), Some(5)));
-    assert_eq!((http.tools.len(), http.required, http.trusted), (2, true, false));
+    assert_eq!((http.only.len(), http.required, http.trusted), (2, true, false));
     let stdio = add("mcp add g --env A=b=c --no-tool x -- git-server --env no -- y");
     assert_eq!(stdio.url, None);
     assert_eq!(stdio.command, ["git-server", "--env", "no", "--", "y"]);
     assert_eq!(stdio.env, [("A".to_owned(), "b=c".to_owned())]);
-    assert_eq!(stdio.no_tools, ["x"]);
+    assert_eq!(stdio.never, ["x"]);
 }
 
 #[test]

@@ -1,30 +1,32 @@
-//! What `:mcp` and `aish mcp` show: servers, their tools, one tool in full.
+//! What `:mcp` and `aish mcp` show: servers, their tools, one tool in full; for people, and as JSON for programs.
+//!
+//! Nothing here holds a credential: a server's place is shown as the configuration writes it, with `${VARIABLE}` and not with
+//! what was put in for it, and without the query of an address.
 
+use crate::cli::Output;
+use crate::json::printable;
 use aish_core::sanitize;
-use aish_mcp::servers::{Server, State};
-use aish_mcp::{Definition, Endpoint};
+use aish_mcp::Definition;
+use aish_mcp::servers::Server;
+use serde_json::{Value, json};
+
+mod row;
+mod written;
+
+pub use row::{Row, table};
+pub use written::Written;
 
 /// Characters of a description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 120;
 
-/// A line for each server: alias, where it is, how many tools, how it is doing (SPEC 6.4).
-pub fn servers(list: &[Server]) -> String {
-    if list.is_empty() {
-        return "no MCP server; `:mcp connect URL` connects to one, [mcp.servers.NAME] in the configuration keeps it\n"
-            .to_owned();
+/// A line for each server: alias, where it is, how many tools, how it is doing (SPEC 6.4). What is wrong with one, and who
+/// configures it where that is not the user's own file, are on lines below it. `columns` are those of the terminal.
+pub fn servers(list: &[Server], written: &Written, columns: usize) -> String {
+    let rows: Vec<Row> = list.iter().map(|server| Row::of(server, written)).collect();
+    if rows.is_empty() {
+        return "no MCP server; `:mcp connect URL` connects to one, `aish mcp add` keeps one\n".to_owned();
     }
-    list.iter()
-        .map(|server| {
-            let count = server.status.offer.tools.len();
-            let line = format!(
-                "{}  {}  {count} tools  {}",
-                server.config.alias,
-                address(&server.config.endpoint),
-                state(&server.status.state)
-            );
-            format!("{}\n", sanitize::single_line(&line))
-        })
-        .collect()
+    row::table(&rows, columns)
 }
 
 /// `alias.name: description`, a line each.
@@ -50,12 +52,18 @@ fn tool_line(alias: &str, tool: &Definition) -> String {
     )
 }
 
-/// A tool in full: description, hints, schemas. `None` when there is none of that name, split at the first dot.
-pub fn tool(list: &[Server], name: &str) -> Option<String> {
+/// The server and the tool of a name that is split at its first dot (SPEC 6.4).
+fn find<'a>(list: &'a [Server], name: &str) -> Option<(&'a Server, &'a Definition)> {
     let (alias, bare) = name.split_once('.')?;
     let server = list.iter().find(|server| server.config.alias.as_str() == alias)?;
     let tool = server.status.offer.tools.iter().find(|tool| tool.name == bare)?;
-    let mut text = format!("{alias}.{}\n", sanitize::single_line(&tool.name));
+    Some((server, tool))
+}
+
+/// A tool in full: description, hints, schemas. `None` when there is none of that name, split at the first dot.
+pub fn tool(list: &[Server], name: &str) -> Option<String> {
+    let (server, tool) = find(list, name)?;
+    let mut text = format!("{}.{}\n", server.config.alias, sanitize::single_line(&tool.name));
     if !tool.description.trim().is_empty() {
         text.push_str(&format!("{}\n", sanitize::multi_line(tool.description.trim())));
     }
@@ -83,25 +91,46 @@ pub fn tool(list: &[Server], name: &str) -> Option<String> {
     Some(text)
 }
 
-fn schema(value: &serde_json::Value) -> String {
+fn schema(value: &Value) -> String {
     sanitize::multi_line(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
 }
 
-/// Where a server is, without what may be secret in it.
-fn address(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Http(http) => aish_provider::http::without_credentials(&http.url),
-        Endpoint::Stdio(stdio) => stdio.command.join(" "),
-    }
+/// Every tool as an object of `--output json`.
+pub fn tools_json(list: &[Server]) -> Vec<Value> {
+    let each = list
+        .iter()
+        .flat_map(|server| server.status.offer.tools.iter().map(move |tool| as_json(server, tool)));
+    each.collect()
 }
 
-fn state(state: &State) -> String {
-    match state {
-        State::Connecting => "connecting".to_owned(),
-        State::Ready => "connected".to_owned(),
-        State::Waiting { problem, again_in_ms } => {
-            format!("{}; trying again in {} s", problem.message, again_in_ms.div_ceil(1_000))
+/// One tool as such an object; `None` when there is none of that name.
+pub fn tool_json(list: &[Server], name: &str) -> Option<Value> {
+    let (server, tool) = find(list, name)?;
+    Some(as_json(server, tool))
+}
+
+fn as_json(server: &Server, tool: &Definition) -> Value {
+    let hint = |value: Option<bool>| value.map_or(Value::Null, Value::from);
+    json!({
+        "name": format!("{}.{}", server.config.alias, tool.name),
+        "description": tool.description,
+        "read_only": hint(tool.hints.read_only),
+        "destructive": hint(tool.hints.destructive),
+        "idempotent": hint(tool.hints.idempotent),
+        "believed": server.config.is_trusted,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    })
+}
+
+/// Objects as `--output` writes them: one list on one line, or one object a line. `None` for text.
+pub fn objects(all: &[Value], output: Output) -> Option<String> {
+    match output {
+        Output::Text => None,
+        Output::Json => Some(format!("{}\n", printable(&Value::from(all.to_vec()).to_string()))),
+        Output::Jsonl => {
+            let lines = all.iter().map(|object| format!("{}\n", printable(&object.to_string())));
+            Some(lines.collect())
         }
-        State::Failed(problem) => problem.message.clone(),
     }
 }

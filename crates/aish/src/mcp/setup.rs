@@ -34,6 +34,8 @@ const INHERITED: [&str; 14] = [
 pub struct Setup {
     /// Servers to connect to.
     pub servers: Vec<ServerConfig>,
+    /// Servers that cannot be connected to as they are configured: alias, and what is wrong, one line.
+    pub unusable: Vec<(String, String)>,
     /// What a person should know, one line each.
     pub remarks: Vec<String>,
 }
@@ -43,12 +45,13 @@ impl Setup {
     pub fn of(config: &Config, environment: &Environment, directory: &Path) -> Self {
         let mut setup = Self {
             servers: Vec::new(),
+            unusable: Vec::new(),
             remarks: Vec::new(),
         };
         for server in &config.mcp.servers {
             match setup.server(server, environment, directory) {
                 Ok(ready) => setup.servers.push(ready),
-                Err(problem) => setup.remarks.push(format!("mcp: {}: {problem}", server.alias)),
+                Err(problem) => setup.unusable.push((server.alias.clone(), problem)),
             }
         }
         setup
@@ -112,12 +115,16 @@ impl Setup {
     }
 }
 
+/// Whether every child gets this variable.
+pub(super) fn is_inherited(name: &str) -> bool {
+    INHERITED.contains(&name) || name.starts_with("LC_")
+}
+
 /// The few variables every program needs, and those that were set for this one, which win.
 fn child_environment(environment: &Environment, set: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
-    let is_locale = |name: &str| name.starts_with("LC_");
     let inherited = environment
         .names()
-        .filter(|name| INHERITED.contains(name) || is_locale(name))
+        .filter(|name| is_inherited(name))
         .filter(|name| !set.iter().any(|(own, _)| own == name))
         .filter_map(|name| Some((name.to_owned(), Secret::new(environment.text(name)?))));
     let mut all: Vec<_> = inherited.collect();

@@ -5,6 +5,7 @@
 //! said twice.
 
 use super::{Key, Known, Registry, missing_key};
+use crate::agree::{Agreement, agreed};
 use crate::app::App;
 use crate::cli::Output;
 use crate::config;
@@ -15,7 +16,7 @@ use crate::sessions::print;
 use aish_core::sanitize;
 use aish_provider::probe::{self, Finding, Probed};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 mod plan;
 
@@ -124,7 +125,10 @@ fn write(app: &App, plan: &Plan, writing: Writing) -> Result<u8, Failure> {
     let is_wanted = match writing {
         Writing::AtOnce => true,
         Writing::Never => false,
-        Writing::Asked => agreed(&block, file)?,
+        Writing::Asked => {
+            let question = format!("write this into {}?", file.display());
+            agreed(&block, &question)? == Agreement::Yes
+        }
     };
     if !is_wanted {
         let said = block.lines().map(|line| format!("  {line}\n")).collect::<String>();
@@ -140,23 +144,6 @@ fn write(app: &App, plan: &Plan, writing: Writing) -> Result<u8, Failure> {
         plan.toml_name()
     ));
     Ok(DONE)
-}
-
-/// Asks at a terminal; elsewhere nobody can say yes.
-fn agreed(block: &str, file: &std::path::Path) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Ok(false);
-    }
-    let question = format!(
-        "{}\nwrite this into {}? [y/N] ",
-        sanitize::multi_line(block),
-        file.display()
-    );
-    let failed = |error: std::io::Error| Failure::failed(format!("cannot ask: {error}"));
-    std::io::stderr().write_all(question.as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(failed)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn line(finding: &Finding) -> String {

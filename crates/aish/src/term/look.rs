@@ -93,8 +93,9 @@ impl Look {
         }
     }
 
-    /// Columns text may take; the last one stays free, since writing into it makes terminals differ.
-    pub(super) fn width(self) -> usize {
+    /// Columns text may take; the last one stays free, since writing into it makes terminals differ. No end of them where text
+    /// is not laid out.
+    pub fn width(self) -> usize {
         match self.form {
             Form::Framed => self.columns.max(COLUMNS_MIN) - 1,
             Form::Plain => usize::MAX,

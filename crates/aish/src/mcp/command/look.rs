@@ -1,0 +1,123 @@
+//! `aish mcp list`, `tools` and `tool`: connects to what is configured, and shows it. Needs no model and no ledger.
+
+use crate::app::App;
+use crate::cli::Output;
+use crate::failure::Failure;
+use crate::mcp::list::{self, Row, Written};
+use crate::mcp::setup::Setup;
+use crate::mcp::{Mcp, Say};
+use crate::oneshot::eprint_line;
+use crate::sessions::print;
+use crate::term::Look;
+use aish_mcp::servers::{Server, State};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long servers are waited for before what came is shown: whoever typed the command is waiting too.
+const PATIENCE_S: u64 = 10;
+
+/// Lists the servers.
+///
+/// # Errors
+/// Standard output is gone.
+pub(super) async fn servers(app: &App, output: Output) -> Result<u8, Failure> {
+    // What is wrong is in the list.
+    let list = ask(app, Troubles::Kept, |_| true).await;
+    let written = Written::of(&app.resolved);
+    let unusable = Setup::of(app.config(), &app.environment, &app.cwd).unusable;
+    let unusable = unusable
+        .iter()
+        .filter_map(|(alias, problem)| Row::unusable(alias, problem, &written));
+    let rows: Vec<Row> = list
+        .iter()
+        .map(|server| Row::of(server, &written))
+        .chain(unusable)
+        .collect();
+    let objects: Vec<Value> = rows.iter().map(Row::json).collect();
+    let redactor = app.redactor();
+    match list::objects(&objects, output) {
+        Some(json) => print(&redactor.redact(&json)),
+        None if rows.is_empty() => print("no MCP server; `aish mcp add` adds one\n"),
+        None => print(&redactor.redact(&list::table(&rows, columns(app)))),
+    }
+}
+
+/// Columns of the terminal that standard output is; as many as one likes where it is none.
+fn columns(app: &App) -> usize {
+    Look::detect(&app.environment, std::io::stdout()).width()
+}
+
+/// Lists the tools of all servers.
+///
+/// # Errors
+/// Standard output is gone.
+pub(super) async fn tools(app: &App, output: Output) -> Result<u8, Failure> {
+    let list = ask(app, Troubles::Told, |_| true).await;
+    let text = list::objects(&list::tools_json(&list), output).unwrap_or_else(|| list::tools(&list));
+    print(&app.redactor().redact(&text))
+}
+
+/// Shows one tool. Only its server is waited for.
+///
+/// # Errors
+/// There is no such tool, or standard output is gone.
+pub(super) async fn tool(app: &App, name: &str, output: Output) -> Result<u8, Failure> {
+    let alias = name.split_once('.').map_or(name, |(alias, _)| alias);
+    let list = ask(app, Troubles::Told, |server| server.config.alias.as_str() == alias).await;
+    let text = match output {
+        Output::Text => list::tool(&list, name),
+        Output::Json | Output::Jsonl => {
+            list::tool_json(&list, name).and_then(|tool| list::objects(&[tool], Output::Jsonl))
+        }
+    };
+    let Some(text) = text else {
+        return Err(Failure::failed(absence(app, &list, name)).hint("`aish mcp tools` lists them"));
+    };
+    print(&app.redactor().redact(&text))
+}
+
+/// Why there is no such tool: one line.
+fn absence(app: &App, list: &[Server], name: &str) -> String {
+    let Some((alias, _)) = name.split_once('.') else {
+        return format!("there is no tool {name}: the name of a tool is ALIAS.NAME");
+    };
+    let is_configured = app.config().mcp.servers.iter().any(|server| server.alias == alias);
+    let server = list.iter().find(|server| server.config.alias.as_str() == alias);
+    match server.map(|server| &server.status.state) {
+        None if is_configured => format!("there is no tool {name}: the server is not set up"),
+        None => format!("there is no tool {name}: no server is named {alias}"),
+        Some(State::Ready) => format!("there is no tool {name}: {alias} offers no such tool"),
+        Some(State::Connecting | State::Waiting { .. } | State::Failed(_)) => {
+            format!("there is no tool {name}: {alias} is not connected")
+        }
+    }
+}
+
+/// Whether what is wrong with servers becomes a status line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mcp) enum Troubles {
+    /// It does.
+    Told,
+    /// The caller shows it.
+    Kept,
+}
+
+/// Connects to every configured server, waits for those that concern the caller, and gives all of them. Waits no longer than
+/// the slowest of them may take, nor than [`PATIENCE_S`]; leaves nothing running.
+pub(in crate::mcp) async fn ask(app: &App, troubles: Troubles, concerns: impl Fn(&Server) -> bool) -> Vec<Server> {
+    let (engine, registry) = app.engine_without_model();
+    let mcp = Mcp::start(app, &engine, &registry);
+    let redactor = engine.redactor.clone();
+    let told: Say = Arc::new(move |line| eprint_line(&redactor.redact(line)));
+    // What the configuration itself has wrong is told in any case: nobody waits for a server to say it.
+    mcp.listen(told);
+    if troubles == Troubles::Kept {
+        mcp.listen(Arc::new(|_| {}));
+    }
+    // Whoever is late is shown as it is.
+    let _ = tokio::time::timeout(Duration::from_secs(PATIENCE_S), mcp.settled(concerns)).await;
+    let list = mcp.servers().list();
+    mcp.close().await;
+    list
+}

@@ -1,0 +1,315 @@
+//! `aish mcp …` on the command line, with real servers: what is configured, what it offers, and changes to the configuration
+//! (SPEC 6.4, 6.9, 6.11, 10.4).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod support;
+
+use serde_json::json;
+use std::fs;
+use support::mcp_real::RealServers;
+use support::sandbox::Sandbox;
+
+/// Columns of a terminal.
+const COLUMNS: u16 = 80;
+
+fn config(sandbox: &Sandbox) -> String {
+    fs::read_to_string(sandbox.home().join("config.toml")).unwrap()
+}
+
+/// SPEC 6.4: a server is added, tried, listed, its tools shown, and taken out again; the user's file keeps what is theirs, no
+/// model and no ledger is needed, and nothing is left running.
+#[test]
+fn from_add_to_remove() {
+    let Some(real) = RealServers::installed() else { return };
+    let sandbox = Sandbox::new().config("# mine\n[shell] # all of it\nconfirm_cmd = true");
+    let before = config(&sandbox);
+    let folder = sandbox.project().to_string_lossy().into_owned();
+    let command = [real.path("NODE"), real.path("FILESYSTEM"), folder.as_str()];
+    let add = ["mcp", "add", "files", "--no-tool", "write_file", "--"];
+    let added = sandbox.run(&[&add[..], &command[..]].concat()).success();
+    assert!(added.stderr.contains("[mcp.servers.files]"), "{added:?}");
+    assert!(added.stderr.contains("files: connected, "), "{added:?}");
+    assert!(config(&sandbox).starts_with(before.trim_end()), "{}", config(&sandbox));
+
+    let listed = sandbox.run(&["mcp", "list"]).success().stdout;
+    assert!(listed.starts_with("files  node "), "{listed}");
+    assert!(listed.contains(" tools  connected 20"), "{listed}");
+    let whole = sandbox.run(&["mcp", "list", "--output", "json"]).success().json();
+    assert_eq!(
+        (&whole[0]["alias"], &whole[0]["state"]),
+        (&json!("files"), &json!("connected"))
+    );
+    assert_eq!(whole[0]["command"], json!(command));
+    assert_eq!(whole[0]["configured_by"], "user");
+
+    let tools = sandbox.run(&["mcp", "tools"]).success().stdout;
+    assert!(
+        tools.lines().any(|line| line.starts_with("files.read_text_file: ")),
+        "{tools}"
+    );
+    assert!(!tools.contains("files.write_file:"), "{tools}");
+    let tools = sandbox
+        .run(&["mcp", "tools", "--output", "jsonl"])
+        .success()
+        .json_lines();
+    assert_eq!(whole[0]["tools"], json!(tools.len()));
+    let tool = sandbox.run(&["mcp", "tool", "files.read_text_file"]).success().stdout;
+    assert!(
+        tool.starts_with("files.read_text_file\n") && tool.contains("\"path\""),
+        "{tool}"
+    );
+    let tool = sandbox
+        .run(&["mcp", "tool", "files.read_text_file", "--output", "json"])
+        .success()
+        .json();
+    assert_eq!(tool["input_schema"]["type"], "object");
+
+    for (name, why) in [
+        ("nonsense", "the name of a tool is ALIAS.NAME"),
+        ("files.nonsense", "files offers no such tool"),
+        ("files.write_file", "files offers no such tool"),
+        ("other.read", "no server is named other"),
+    ] {
+        let output = sandbox.run(&["mcp", "tool", name]).exits(1);
+        assert!(output.stdout.is_empty() && output.stderr.contains(why), "{output:?}");
+    }
+
+    let again = sandbox.run(&["mcp", "add", "files", "http://127.0.0.1:1/mcp"]).exits(2);
+    assert!(
+        again.stderr.contains("a server named files is there already, at "),
+        "{again:?}"
+    );
+    sandbox.run(&["mcp", "remove", "files"]).success();
+    assert_eq!(config(&sandbox), before);
+    let gone = sandbox.run(&["mcp", "remove", "files"]).exits(1);
+    assert!(gone.stderr.contains("there is no server named files"), "{gone:?}");
+    assert_eq!(
+        sandbox.run(&["mcp", "list", "--output", "json"]).success().json(),
+        json!([])
+    );
+    assert!(!sandbox.ledger().exists());
+    sandbox.assert_nothing_runs();
+}
+
+/// SPEC 6.4, 10.5: a server that is away stays configured, and a line says so; a key in its address, its headers or its
+/// variables is in nothing that is printed.
+#[test]
+fn what_is_secret_is_not_shown() {
+    let sandbox = Sandbox::new().env("MY_HEADER", "hunter2-from-the-environment");
+    let url = "http://127.0.0.1:1/mcp?api_key=hunter2-in-the-query";
+    let headers = [
+        "--header",
+        "X-Api-Key: hunter2-in-a-header",
+        "--header",
+        "X-More: ${MY_HEADER}",
+    ];
+    let outputs = [
+        sandbox
+            .run(&[&["mcp", "add", "away", url][..], &headers[..]].concat())
+            .success(),
+        sandbox
+            .run(&[
+                "mcp",
+                "add",
+                "child",
+                "--env",
+                "TOKEN=hunter2-in-a-variable",
+                "--",
+                "no-such-program",
+            ])
+            .success(),
+        sandbox.run(&["mcp", "list"]).success(),
+        sandbox.run(&["mcp", "list", "--output", "json"]).success(),
+        sandbox.run(&["mcp", "tools"]).success(),
+        sandbox.run(&["mcp", "tool", "away.x"]).exits(1),
+    ];
+    for output in &outputs {
+        assert!(
+            !output.stdout.contains("hunter2") && !output.stderr.contains("hunter2"),
+            "{output:?}"
+        );
+    }
+    let [added, child, list, ..] = &outputs;
+    assert!(
+        added
+            .stderr
+            .contains("it stays configured; `aish mcp list` tries it again"),
+        "{added:?}"
+    );
+    assert!(
+        added.stderr.contains("a secret may be in the file: X-Api-Key, url"),
+        "{added:?}"
+    );
+    assert!(child.stderr.contains("a secret may be in the file: TOKEN"), "{child:?}");
+    assert!(
+        list.stdout
+            .contains("away   http://127.0.0.1:1/mcp  0 tools  trying again"),
+        "{list:?}"
+    );
+    assert!(list.stdout.contains("child  no-such-program"), "{list:?}");
+    assert!(
+        config(&sandbox).contains("X-More = \"${MY_HEADER}\""),
+        "{}",
+        config(&sandbox)
+    );
+}
+
+/// SPEC 6.4, 10.4: what cannot be added is told in a line, with exit code 2, and nothing is written.
+#[test]
+fn what_cannot_be_added() {
+    let sandbox = Sandbox::new().config("# mine");
+    let before = config(&sandbox);
+    for (arguments, why) in [
+        (
+            &["A", "http://h/mcp"][..],
+            "A is no alias: an alias begins with a small letter",
+        ),
+        (&["a.b", "http://h/mcp"], "a.b is no alias"),
+        (&["a", "ftp://h/mcp"], "expected an http or https address"),
+        (&["a", "http://bob:hunter2@h/mcp"], "without a user or password"),
+        (&["a", "http://h/mcp", "--protocol", "1999-01-01"], "protocol"),
+        (&["a", "http://h/mcp", "--timeout", "0"], "timeout_s"),
+        (&["a", "http://h/mcp", "--token-env", "not a name"], "auth_env"),
+        (&["a", "--", ""], "without a program"),
+    ] {
+        let output = sandbox.run(&[&["mcp", "add"][..], arguments].concat()).exits(2);
+        assert!(
+            output.stderr.contains(why) && !output.stderr.contains("hunter2"),
+            "{output:?}"
+        );
+        assert_eq!(config(&sandbox), before);
+    }
+}
+
+/// SPEC 6.9, 10.4: a server whose variable is not set is in the list with what is wrong; the others still work.
+#[test]
+fn a_variable_that_is_not_set() {
+    let Some(real) = RealServers::installed() else { return };
+    let unset = "[mcp.servers.unset]\nurl = \"${NOT_SET_ANYWHERE}/mcp\"\n";
+    let sandbox = Sandbox::new().config(&format!("{unset}{}", real.time("time")));
+    let list = sandbox.run(&["mcp", "list"]).success().stdout;
+    assert!(list.contains("time   mcp-server-time --local-timezone UTC"), "{list}");
+    assert!(
+        list.contains("not set up\n       ${NOT_SET_ANYWHERE} is not set; export it"),
+        "{list}"
+    );
+}
+
+/// SPEC 6.4, 8.8: on a terminal the list fits its columns.
+#[test]
+fn a_list_fits_the_terminal() {
+    let Some(real) = RealServers::installed() else { return };
+    let sandbox = Sandbox::new().config(&format!("{}{}", real.everything("everything"), real.git("git")));
+    let mut terminal = sandbox.terminal(&["mcp", "list"]).size(24, COLUMNS).start();
+    terminal.wait_for_text("git");
+    assert!(terminal.wait_exit().success());
+    let screen = terminal.screen_text();
+    let lines: Vec<&str> = screen.lines().filter(|line| !line.trim().is_empty()).collect();
+    assert_eq!(lines.len(), 2, "{screen}");
+    assert!(
+        lines[0].starts_with("everything  node ") && lines[0].contains("connected 20"),
+        "{screen}"
+    );
+}
+
+const CLAUDE: &str = r#"{"mcpServers": {"Time Zone": {"command": "@TIME@", "args": ["--local-timezone", "${ZONE:-UTC}"]},
+    "old": {"type": "sse", "url": "https://old.example/sse"}}}"#;
+const VS_CODE: &str = r#"{ // comments are allowed
+    "inputs": [{"type": "promptString", "id": "zone"}],
+    "servers": {"time-zone": {"type": "stdio", "command": "@TIME@", "args": ["--local-timezone", "${input:zone}"]},},
+}"#;
+const CODEX: &str = "[mcp_servers.time]\ncommand = \"@TIME@\"\nargs = [\"--local-timezone\", \"UTC\"]\n\
+                     tool_timeout_sec = 12.5\ncwd = \"/srv\"\n";
+
+/// SPEC 6.9: servers of three other clients are taken over, and work; what is not taken over is said, and a name that is taken
+/// gets a number.
+#[test]
+fn files_of_other_clients() {
+    let Some(real) = RealServers::installed() else { return };
+    let with = |text: &str| text.replace("@TIME@", real.path("TIME"));
+    let sandbox = Sandbox::new()
+        .file(".mcp.json", with(CLAUDE))
+        .file(".vscode/mcp.json", with(VS_CODE))
+        .file("codex.toml", with(CODEX))
+        .env("ZONE", "UTC");
+    let import = |file: &str| sandbox.run(&["mcp", "import", file, "--yes"]).success().stderr;
+    let claude = import(".mcp.json");
+    assert!(claude.contains("Time Zone becomes time-zone\n"), "{claude}");
+    assert!(
+        claude.contains("old is left out: its transport is the old one"),
+        "{claude}"
+    );
+    let vs_code = import(".vscode/mcp.json");
+    assert!(
+        vs_code.contains("time-zone becomes time-zone-2, since that name is taken"),
+        "{vs_code}"
+    );
+    assert!(
+        vs_code.contains("export ZONE: the other client asks for \"zone\" itself"),
+        "{vs_code}"
+    );
+    let codex = import("codex.toml");
+    assert!(codex.contains("time: not taken over: cwd"), "{codex}");
+    assert!(config(&sandbox).contains("\"${ZONE:-UTC}\""), "{}", config(&sandbox));
+    let list = sandbox
+        .run(&["mcp", "list", "--output", "jsonl"])
+        .success()
+        .json_lines();
+    let states: Vec<(&str, &str)> = list
+        .iter()
+        .map(|server| (server["alias"].as_str().unwrap(), server["state"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("time-zone", "connected"),
+            ("time-zone-2", "connected"),
+            ("time", "connected")
+        ]
+    );
+}
+
+/// SPEC 6.9: nothing is written without a yes: not by `--dry-run`, not where nobody is, not after a no.
+#[test]
+fn asked_before_it_is_written() {
+    let literal = r#"{"mcpServers": {"a": {"url": "http://h.example/mcp", "headers": {"X-Key": "hunter2hunter2"}}}}"#;
+    let sandbox = Sandbox::new().config("# mine").file("mcp.json", literal);
+    let before = config(&sandbox);
+    let shown = sandbox.run(&["mcp", "import", "mcp.json", "--dry-run"]).success();
+    assert!(
+        shown
+            .stdout
+            .contains("[mcp.servers.a]\nurl = \"http://h.example/mcp\"\n"),
+        "{shown:?}"
+    );
+    assert!(!shown.stdout.contains("hunter2"), "{shown:?}");
+    let nobody = sandbox.run(&["mcp", "import", "mcp.json"]).exits(2);
+    assert!(nobody.stderr.contains("--yes writes without asking"), "{nobody:?}");
+    for (answer, is_written) in [("n", false), ("", false), ("y", true)] {
+        assert_eq!(config(&sandbox), before);
+        let mut terminal = sandbox.terminal(&["mcp", "import", "mcp.json"]).start();
+        terminal.wait_for_text("[y/N]");
+        terminal.send(&format!("{answer}\r"));
+        assert!(terminal.wait_exit().success());
+        terminal.assert_never_wrote(b"hunter2");
+        assert_eq!(config(&sandbox) != before, is_written, "{answer}");
+    }
+    assert!(
+        config(&sandbox).contains("X-Key = \"hunter2hunter2\""),
+        "{}",
+        config(&sandbox)
+    );
+}
+
+/// SPEC 10.4: a file that is none of the known ones says which are.
+#[test]
+fn other_files() {
+    let sandbox = Sandbox::new()
+        .file("package.json", "{\"name\": \"x\"}")
+        .file("broken.json", "{\"mcpServers\": ");
+    for file in ["package.json", "broken.json", "not-there.json", "."] {
+        let output = sandbox.run(&["mcp", "import", file]).exits(2);
+        assert!(output.stderr.contains(&format!("cannot import {file}: ")), "{output:?}");
+        assert!(output.stderr.contains("known: .mcp.json, "), "{output:?}");
+    }
+}
