@@ -41,8 +41,41 @@ pub enum Effect {
     },
     /// Leaves this process for a tool somebody else wrote: its effect is unknown.
     Remote,
-    /// Touches nothing but this session's own processes (reading or stopping a background job).
+    /// Has an MCP server do what it says one of its tools does: what that is, only the server knows.
+    Delegate {
+        /// The digest of the tool's definition, so that a yes to one never runs another of the same name (SPEC 6.8).
+        definition: Digest,
+        /// What the server says of it, where it is trusted.
+        #[serde(skip_serializing_if = "Hint::is_unknown")]
+        hint: Hint,
+        /// How the definition differs from the one that was approved before, readable and escaped; `None` where it does not. No
+        /// part of the digest: the definition itself is, and approving it makes it the one approved.
+        #[serde(skip)]
+        changed: Option<String>,
+    },
+    /// Touches nothing but this session: its own processes (reading or stopping a background job), its list of tools.
     Internal,
+}
+
+/// What a trusted server says one of its tools does to the world (SPEC 5.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hint {
+    /// Nothing that is believed: it may destroy.
+    #[default]
+    Unknown,
+    /// It changes nothing.
+    ReadOnly,
+    /// It changes something and destroys nothing.
+    Additive,
+}
+
+impl Hint {
+    // `serde` asks by reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
+    }
 }
 
 /// A path as text that no other path has: bytes that are no UTF-8 are escaped, and so is the escape itself. Two calls on two
@@ -74,7 +107,11 @@ impl Action {
     pub fn is_read_only(&self) -> bool {
         self.effects.iter().all(|effect| match effect {
             Effect::Read { .. } | Effect::Internal => true,
-            Effect::Write { .. } | Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote => false,
+            Effect::Write { .. }
+            | Effect::Execute { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Delegate { .. } => false,
         })
     }
 
@@ -82,9 +119,25 @@ impl Action {
     pub fn command(&self) -> Option<&str> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::Execute { command, .. } => Some(command.as_str()),
-            Effect::Read { .. } | Effect::Write { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Internal => {
-                None
-            }
+            Effect::Read { .. }
+            | Effect::Write { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Delegate { .. }
+            | Effect::Internal => None,
+        })
+    }
+
+    /// How the tool's definition differs from the one that was approved before, readable and escaped; `None` where it does not.
+    pub fn changed(&self) -> Option<&str> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Delegate { changed, .. } => changed.as_deref(),
+            Effect::Read { .. }
+            | Effect::Write { .. }
+            | Effect::Execute { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Internal => None,
         })
     }
 
@@ -217,6 +270,25 @@ mod tests {
         for (n, one) in digests.iter().enumerate() {
             assert!(digests.iter().skip(n + 1).all(|other| other != one), "{n}");
         }
+    }
+
+    /// SPEC 3.3, 6.8: a yes to a tool as it was is none to the tool as it is; the way it is told is no part of it.
+    #[test]
+    fn digest_of_a_definition() {
+        let call = |definition: &str, hint, changed: Option<&str>| Action {
+            effects: vec![Effect::Delegate {
+                definition: Digest::of(definition),
+                hint,
+                changed: changed.map(str::to_owned),
+            }],
+            ..action(json!({}))
+        };
+        let before = call("sends", Hint::Unknown, None).digest();
+        assert_eq!(before, call("sends", Hint::Unknown, Some("it was another")).digest());
+        assert_ne!(before, call("sends all", Hint::Unknown, None).digest());
+        assert_ne!(before, call("sends", Hint::ReadOnly, None).digest());
+        assert_eq!(call("sends", Hint::Unknown, Some("x")).changed(), Some("x"));
+        assert_eq!(action(json!({})).changed(), None);
     }
 
     /// SPEC 3.3: the digest depends on everything shown and on nothing else.

@@ -3,20 +3,21 @@
 //! | order | what | verdict |
 //! |---|---|---|
 //! | 1 | a deny rule matches | deny, in every mode |
-//! | 2 | this exact command was approved for the session | allow |
-//! | 3 | an ask rule matches | ask (allow in `full`) |
-//! | 4 | it touches aish's own files | ask (allow in `full`) |
-//! | 5 | an allow rule, `auto_approve` or an approval of this tool for the session matches | allow |
-//! | 6 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
-//! | 7 | mode `full` | allow |
-//! | 8 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree | allow |
-//! | 9 | everything else | ask |
+//! | 2 | its tool is no longer the one that was approved: the definition changed (SPEC 6.8) | ask (allow in `full`) |
+//! | 3 | this exact command was approved for the session | allow |
+//! | 4 | an ask rule matches | ask (allow in `full`) |
+//! | 5 | it touches aish's own files | ask (allow in `full`) |
+//! | 6 | an allow rule, `auto_approve` or an approval of this tool for the session matches | allow |
+//! | 7 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
+//! | 8 | mode `full` | allow |
+//! | 9 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, what a trusted server says reads or only adds (SPEC 5.8) | allow |
+//! | 10 | everything else | ask |
 //!
 //! A pattern in an **allow** rule must cover everything the call touches, and a command only as its exact whole text. A
 //! pattern in a **deny** or **ask** rule errs to the other side: it matches if any one thing the call touches fits, and a
 //! command from the start of any word in it.
 
-use crate::action::{Action, Effect};
+use crate::action::{Action, Effect, Hint};
 use crate::event::CallSource;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ mod rule;
 use place::{Places, is_protected_path};
 pub use place::{is_secret_path, normal};
 pub use rule::{Rule, wildcard};
+
+/// The rule of a call whose tool is no longer the one that was approved.
+const CHANGED: &str = "its definition changed since it was approved";
 
 /// When calls are asked about (SPEC 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +145,9 @@ impl Policy {
             return denied;
         }
         let judged = |verdict, rule: String| Judgement { verdict, rule };
+        if mode != ApprovalMode::Full && action.changed().is_some() {
+            return judged(Verdict::Ask, CHANGED.to_owned());
+        }
         let command = action.command();
         let granted = |grant: &&Grant| grant.tool == action.tool && grant.command.as_deref() == command;
         let grant = grants.iter().find(granted);
@@ -165,14 +172,14 @@ impl Policy {
             return judged(Verdict::Allow, "approved for this session".to_owned());
         }
         if !action.effects.is_empty() && action.effects.iter().all(|effect| matches!(effect, Effect::Internal)) {
-            return judged(Verdict::Allow, "touches only this session's own jobs".to_owned());
+            return judged(Verdict::Allow, "touches nothing outside this session".to_owned());
         }
         if self.read_only_inside_tree && source == CallSource::Builtin && self.reads_inside_tree(action) {
             return judged(Verdict::Allow, "default: read-only inside the working tree".to_owned());
         }
         match mode {
             ApprovalMode::Full => judged(Verdict::Allow, "mode full".to_owned()),
-            ApprovalMode::Auto if source == CallSource::Builtin && self.is_gentle(action) => {
+            ApprovalMode::Auto if runs_here(source) && self.is_gentle(action) => {
                 judged(Verdict::Allow, "mode auto: not destructive".to_owned())
             }
             ApprovalMode::Auto => judged(Verdict::Ask, "mode auto: destructive or unknown".to_owned()),
@@ -191,7 +198,11 @@ impl Policy {
     fn touches_own(&self, action: &Action) -> bool {
         action.effects.iter().any(|effect| match effect {
             Effect::Read { path } | Effect::Write { path } => self.own.iter().any(|own| path.starts_with(own)),
-            Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Internal => false,
+            Effect::Execute { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Delegate { .. }
+            | Effect::Internal => false,
         })
     }
 
@@ -232,7 +243,11 @@ impl Policy {
         action.effects.iter().all(|effect| match effect {
             Effect::Read { path } => places.is_inside(path) && !is_secret_path(path) && !places.is_private(path),
             Effect::Internal => true,
-            Effect::Write { .. } | Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote => false,
+            Effect::Write { .. }
+            | Effect::Execute { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Delegate { .. } => false,
         })
     }
 
@@ -243,6 +258,10 @@ impl Policy {
             Effect::Read { path } => !is_sensitive(path),
             Effect::Write { path } => places.is_inside(path) && !is_protected_path(path) && !is_sensitive(path),
             Effect::Internal => true,
+            Effect::Delegate { hint, .. } => match hint {
+                Hint::ReadOnly | Hint::Additive => true,
+                Hint::Unknown => false,
+            },
             Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote => false,
         })
     }
@@ -262,6 +281,14 @@ impl Policy {
         } else {
             "mode ask".to_owned()
         }
+    }
+}
+
+/// Whether what a call of it would do is said by code of ours. A client's tools are known by name only.
+fn runs_here(source: CallSource) -> bool {
+    match source {
+        CallSource::Builtin | CallSource::Mcp => true,
+        CallSource::Client => false,
     }
 }
 

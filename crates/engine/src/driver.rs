@@ -1,6 +1,7 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
 use crate::context::Learned;
+use crate::gate::Inspected;
 use crate::model::Ask;
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
@@ -265,12 +266,13 @@ impl Driver {
             return Err(EngineError::NotPending(id));
         }
         let turn = self.session.turn().map_or(0, Turn::number);
-        let grant = match (request.answer, request.scope) {
-            (Answer::Approve, AnswerScope::Session | AnswerScope::Saved) => self
-                .action(&id)
-                .filter(|action| action.digest() == digest)
-                .map(|action| Grant::of(&action)),
-            (Answer::Approve, AnswerScope::Once) | (Answer::Deny, _) => None,
+        let approved = match request.answer {
+            Answer::Approve => self.inspect_call(&id).filter(|call| call.action.digest() == digest),
+            Answer::Deny => None,
+        };
+        let grant = match request.scope {
+            AnswerScope::Session | AnswerScope::Saved => approved.as_ref().map(|call| Grant::of(&call.action)),
+            AnswerScope::Once => None,
         };
         let word = match request.answer {
             Answer::Approve => "approved",
@@ -287,7 +289,12 @@ impl Driver {
         };
         let draft = Draft::new(turn, format!("{id} {word}"), Body::CallAnswered(data));
         match self.append(vec![draft], Durability::Synced).await {
-            Ok(()) => Ok(Answered::Recorded),
+            Ok(()) => {
+                if let Some(call) = approved {
+                    call.tool.approved(&call.action);
+                }
+                Ok(Answered::Recorded)
+            }
             Err(EngineError::Invalid {
                 reason: InvalidEvent::AnsweredOtherwise(id),
                 ..
@@ -303,11 +310,14 @@ impl Driver {
     /// What a call would do, as it stands now; `None` when it cannot be looked at any more. Whether that is still what was
     /// judged is for the digest to say.
     pub fn action(&self, id: &CallId) -> Option<Action> {
+        self.inspect_call(id).map(|inspected| inspected.action)
+    }
+
+    fn inspect_call(&self, id: &CallId) -> Option<Inspected> {
         let call = self.session.call_event(id)?;
         let settings = self.engine.settings();
         self.inspect(&call.function.name, &call.function.arguments, &settings)
             .ok()
-            .map(|inspected| inspected.action)
     }
 
     /// Cancels the open turn: every open call is answered and the turn closed, at once. Without an open turn, says how the

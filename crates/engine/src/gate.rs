@@ -8,13 +8,18 @@ use aish_core::action::Action;
 use aish_core::event::{Body, CallGated, CallSource, Draft, readable_call};
 use aish_core::id::CallId;
 use aish_core::policy::Verdict;
+use aish_core::sanitize::single_line;
 use aish_store::Durability;
+use aish_tools::Tool;
 use serde_json::json;
+use std::sync::Arc;
 
 /// A call that can run: what it would do, and where.
 pub(crate) struct Inspected {
     pub(crate) action: Action,
     pub(crate) source: CallSource,
+    /// What was asked about it, and what runs: by the same name there may be another by then.
+    pub(crate) tool: Arc<dyn Tool>,
 }
 
 impl Driver {
@@ -64,6 +69,13 @@ impl Driver {
                 let judged = settings
                     .policy
                     .judge(&inspected.action, inspected.source, mode, self.session.grants());
+                if inspected.action.changed().is_some() && judged.verdict == Verdict::Allow {
+                    self.say(format!(
+                        "{}: its definition changed since it was approved; it is not asked about ({})",
+                        single_line(&call.function.name),
+                        judged.rule
+                    ));
+                }
                 CallGated {
                     call_id: id.clone(),
                     verdict: judged.verdict,
@@ -90,6 +102,7 @@ impl Driver {
         Ok(Inspected {
             action,
             source: tool.source(),
+            tool: Arc::clone(tool),
         })
     }
 

@@ -3,6 +3,7 @@
 use crate::choice::Choice;
 use crate::clock::random;
 use crate::context;
+use crate::defer::meant;
 use crate::driver::Driver;
 use crate::lease::asked;
 use crate::{EngineError, Model, Notice, Notices, Settings};
@@ -272,6 +273,7 @@ impl Driver {
         let text = text_of(&reply.parts);
         let says_nothing = text.trim().is_empty() && reply.calls.is_empty() && reply.stop != ReplyStop::Paused;
         let fallback = says_nothing.then(|| self.stand_in(came.model)).flatten();
+        let tools = self.engine.tools.now();
         let calls: Vec<Draft> = reply
             .calls
             .into_iter()
@@ -281,7 +283,7 @@ impl Driver {
                     id: turn.next_call_id(n),
                     call_type: "function".to_owned(),
                     function: Function {
-                        name: call.name,
+                        name: meant(&tools, call.name),
                         arguments: call.arguments,
                     },
                     reply_id: Some(reply_id.clone()),

@@ -1,10 +1,11 @@
 //! Pins: what a tool was when it was approved, so that one that changed since asks again and shows the difference (SPEC 6.8).
 //!
 //! A [`Pinned`] is kept beside an approval, under `alias.tool`. Two are the same tool when their digests are; where they are not,
-//! [`difference`] says what changed. A command's arguments often hold tokens, so a pin has their digests only.
+//! [`difference`] says what changed. A command's arguments often hold tokens, so a pin has their digests only; of an address
+//! it has the origin, since the rest may hold one too.
 
 use crate::offer::remarks::shortened;
-use crate::{Definition, StdioEndpoint};
+use crate::{Definition, Endpoint, StdioEndpoint};
 use aish_core::action::{Digest, canonical_json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,6 +29,30 @@ pub struct Pinned {
     /// The program of its server, where that is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PinnedProgram>,
+    /// Where its server is, where that is no program: `https://host:port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+/// Whoever remembers what tools were when they were approved.
+pub trait Pins: Send + Sync {
+    /// How a tool, by its `alias.tool`, differs from what it was: readable lines, escaped. `None` where it does not, and where
+    /// it was never approved: the first sight is trusted, once a person or a rule has let it through.
+    fn changed(&self, tool: &str, now: &Pinned) -> Option<String>;
+
+    /// Remembers the tool as it is now, because a call of it was let through.
+    fn pin(&self, tool: &str, now: &Pinned);
+}
+
+/// Nothing is remembered, so nothing ever changed.
+pub struct NoPins;
+
+impl Pins for NoPins {
+    fn changed(&self, _tool: &str, _now: &Pinned) -> Option<String> {
+        None
+    }
+
+    fn pin(&self, _tool: &str, _now: &Pinned) {}
 }
 
 /// A server's program as it was when one of its tools was approved.
@@ -42,14 +67,26 @@ pub struct PinnedProgram {
 }
 
 impl Pinned {
-    /// Pins a tool, with the program of its server where that is one.
-    pub fn of(definition: &Definition, program: Option<&StdioEndpoint>) -> Self {
+    /// Pins a tool, with where its server is: the program, or the address's origin.
+    pub fn of(definition: &Definition, endpoint: &Endpoint) -> Self {
+        let (program, origin) = match endpoint {
+            Endpoint::Stdio(program) => (Some(PinnedProgram::of(program)), None),
+            Endpoint::Http(http) => (None, Some(origin_of(&http.url))),
+        };
         Self {
             name: definition.name.clone(),
             description: definition.description.clone(),
             input_schema: definition.input_schema.clone(),
-            program: program.map(PinnedProgram::of),
+            program,
+            origin,
         }
+    }
+
+    /// Whether a definition is still what was pinned, wherever its server is.
+    pub fn is_of(&self, definition: &Definition) -> bool {
+        self.name == definition.name
+            && self.description == definition.description
+            && self.input_schema == definition.input_schema
     }
 
     /// SHA-256 over the canonical JSON of all of it: the same for the same tool, whatever the order of its schema's keys.
@@ -76,10 +113,18 @@ impl PinnedProgram {
     }
 }
 
+/// Scheme, host and port of an address; nothing of one that cannot be read, which nothing is fetched from either.
+fn origin_of(url: &str) -> String {
+    url::Url::parse(url).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
+}
+
 /// What changed, one readable line each, escaped; none where the digests are the same.
 pub fn difference(old: &Pinned, new: &Pinned) -> Vec<String> {
     let mut lines = Vec::new();
     program_difference(old.program.as_ref(), new.program.as_ref(), &mut lines);
+    if let (Some(old), Some(new)) = (&old.origin, &new.origin) {
+        push_change("server", old, new, &mut lines);
+    }
     push_change("name", &old.name, &new.name, &mut lines);
     push_change("description", &old.description, &new.description, &mut lines);
     schema_difference(&old.input_schema, &new.input_schema, &mut lines);
@@ -219,7 +264,16 @@ mod tests {
     }
 
     fn pinned(description: &str, schema: Value) -> Pinned {
-        Pinned::of(&tool(description, schema), None)
+        at("https://a.example/mcp", description, schema)
+    }
+
+    fn at(url: &str, description: &str, schema: Value) -> Pinned {
+        let endpoint = Endpoint::Http(crate::HttpEndpoint {
+            url: url.into(),
+            token: None,
+            headers: Vec::new(),
+        });
+        Pinned::of(&tool(description, schema), &endpoint)
     }
 
     fn check(old: &Pinned, new: &Pinned, expect: &[&str]) {
@@ -302,7 +356,7 @@ mod tests {
     /// SPEC 6.8: for a child process the command, its arguments and the names of its environment count; no value is kept.
     #[test]
     fn changes_of_a_program() {
-        let with = |endpoint: StdioEndpoint| Pinned::of(&tool("", json!({})), Some(&endpoint));
+        let with = |endpoint: StdioEndpoint| Pinned::of(&tool("", json!({})), &Endpoint::Stdio(endpoint));
         let old = with(program(&["npx", "--token", "hunter2"], &["HOME", "B"]));
         check(
             &old,
@@ -323,5 +377,19 @@ mod tests {
         check(&pinned("", json!({})), &old, &["the server is a program now: npx"]);
         let stored = serde_json::to_string(&old).unwrap();
         assert!(!stored.contains("hunter2") && !stored.contains("s3cret"), "{stored}");
+    }
+
+    /// SPEC 6.8: another server under the same alias is another tool; another path of the same one is not, and no part of an
+    /// address that may hold a secret is kept.
+    #[test]
+    fn changes_of_an_address() {
+        let old = at("https://a.example/mcp?key=hunter2", "", json!({}));
+        check(&old, &at("https://a.example:443/v2", "", json!({})), &[]);
+        check(
+            &old,
+            &at("http://a.example/mcp", "", json!({})),
+            &[r#"server: "https://a.example" → "http://a.example""#],
+        );
+        assert!(!serde_json::to_string(&old).unwrap().contains("hunter2"));
     }
 }

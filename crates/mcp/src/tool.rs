@@ -1,19 +1,21 @@
 //! Tools of servers as tools of a session: `alias.tool`, run by whoever keeps the connections.
 //!
-//! What a call does is unknown and judged as that ([`Effect::Remote`]), whatever the server says. Its result is plain text for a
-//! model (SPEC 6.5); what went wrong on the way is an error result and one status line (SPEC 6.6).
+//! What a call does is for the server to know ([`Effect::Delegate`]): what it says of that counts where it is trusted (SPEC 5.8).
+//! An action names the tool's whole definition, and a tool that is no longer what was approved says so (SPEC 6.8). A result is
+//! plain text for a model (SPEC 6.5); what went wrong on the way is an error result and one status line (SPEC 6.6).
 
 use crate::offer::checkable;
 use crate::offer::remarks::shortened;
 use crate::peer::{Progressed, Watch};
-use crate::{Alias, Definition, ErrorKind, McpError, Outcome};
-use aish_core::action::{Action, Effect};
+use crate::pin::{Pinned, Pins};
+use crate::{Alias, Definition, ErrorKind, Hints, McpError, Outcome, ServerConfig};
+use aish_core::action::{Action, Digest, Effect, Hint};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
 use aish_tools::{CANCELLED, Cancel, Progress, Tool, ToolContext, ToolOutput, cancelled};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 
 /// Characters of an error or a progress message that are passed on.
@@ -31,6 +33,9 @@ pub struct Call<'a> {
     pub alias: &'a Alias,
     /// The bare name of the tool.
     pub tool: &'a str,
+    /// What it was when the call was let through: where it is something else by now, it is not called (SPEC 6.8). `None` where
+    /// nobody let it through but who calls.
+    pub pinned: Option<&'a Pinned>,
     /// Its arguments, checked.
     pub arguments: &'a Map<String, Value>,
     /// Bytes of text that are kept of the result.
@@ -57,12 +62,24 @@ pub struct McpTool {
     bare_name: String,
     spec: ToolSpec,
     validation_schema: Value,
+    hint: Hint,
+    pinned: Pinned,
+    /// The digest of `pinned`, once somebody wanted it.
+    digest: OnceLock<Digest>,
     caller: Arc<dyn Caller>,
+    pins: Arc<dyn Pins>,
 }
 
 impl McpTool {
-    /// The tool of that definition, called through `caller`.
-    pub fn new(alias: Alias, definition: &Definition, caller: Arc<dyn Caller>) -> Self {
+    /// The tool of that server and definition, called through `caller` and held against what `pins` remember of it.
+    pub fn new(server: &ServerConfig, definition: &Definition, caller: Arc<dyn Caller>, pins: Arc<dyn Pins>) -> Self {
+        let alias = server.alias.clone();
+        let pinned = Pinned::of(definition, &server.endpoint);
+        let hint = if server.is_trusted {
+            hint_of(definition.hints)
+        } else {
+            Hint::Unknown
+        };
         Self {
             spec: ToolSpec {
                 name: format!("{alias}.{}", definition.name),
@@ -72,8 +89,16 @@ impl McpTool {
             validation_schema: checkable(&definition.input_schema),
             bare_name: definition.name.clone(),
             alias,
+            hint,
+            digest: OnceLock::new(),
+            pinned,
             caller,
+            pins,
         }
+    }
+
+    fn digest(&self) -> &Digest {
+        self.digest.get_or_init(|| self.pinned.digest())
     }
 
     async fn call(&self, arguments: &Map<String, Value>, bytes_max: usize, progress: &dyn Progress) -> ToolOutput {
@@ -85,6 +110,7 @@ impl McpTool {
         let mut call = self.caller.call(Call {
             alias: &self.alias,
             tool: &self.bare_name,
+            pinned: Some(&self.pinned),
             arguments,
             bytes_max,
             watch,
@@ -105,19 +131,20 @@ impl McpTool {
         }
     }
 
-    /// The outcome as a result. Models that are told nothing at all would take a picture for a tool that did nothing.
+    /// The outcome as a result. Models that are told nothing at all would take a sound for a tool that did nothing; images go
+    /// along, and whoever sends them says so where they do not.
     fn output_of(&self, outcome: Outcome) -> ToolOutput {
         for remark in &outcome.remarks {
             self.status(remark);
         }
-        let output = if outcome.text.is_empty() && !outcome.remarks.is_empty() {
+        let output = if outcome.text.is_empty() && outcome.images.is_empty() {
             let remarks: Vec<String> = outcome.remarks.iter().map(|remark| format!("[{remark}]")).collect();
             remarks.join("\n")
         } else {
             outcome.text
         };
         ToolOutput {
-            summary: summary_of(&output),
+            summary: summary_of(&output, outcome.images.len()),
             output,
             success: !outcome.is_error,
             parts: outcome.images,
@@ -156,8 +183,21 @@ impl Tool for McpTool {
         Ok(Action {
             tool: self.spec.name.clone(),
             arguments: arguments.clone(),
-            effects: vec![Effect::Remote],
+            effects: vec![Effect::Delegate {
+                definition: self.digest().clone(),
+                hint: self.hint,
+                changed: self.pins.changed(&self.spec.name, &self.pinned),
+            }],
         })
+    }
+
+    fn approved(&self, action: &Action) {
+        // What was let through may have been another definition than this one, a moment ago.
+        let is_this =
+            |effect: &Effect| matches!(effect, Effect::Delegate { definition, .. } if definition == self.digest());
+        if action.effects.iter().any(is_this) {
+            self.pins.pin(&self.spec.name, &self.pinned);
+        }
     }
 
     fn run<'a>(
@@ -177,6 +217,16 @@ impl Tool for McpTool {
                 output = self.call(arguments, context.output_bytes_max, progress) => output,
             }
         })
+    }
+}
+
+/// What a trusted server says of a tool. Without `destructiveHint` a tool may destroy, as the protocol has it; one that is said
+/// to read only and to destroy is not understood.
+fn hint_of(hints: Hints) -> Hint {
+    match (hints.read_only, hints.destructive) {
+        (Some(true), None | Some(false)) => Hint::ReadOnly,
+        (None | Some(false), Some(false)) => Hint::Additive,
+        (Some(true), Some(true)) | (None | Some(false), None | Some(true)) => Hint::Unknown,
     }
 }
 
@@ -207,13 +257,24 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The line, where there is one; else how many there are.
-fn summary_of(output: &str) -> String {
+/// The line, where there is one; else how many there are. And how many images.
+fn summary_of(output: &str, images: usize) -> String {
     let text = output.trim();
-    match text.lines().count() {
+    let said = match text.lines().count() {
+        0 if images > 0 => String::new(),
         0 => "no output".to_owned(),
         1 => shortened(text, SUMMARY_CHARS_MAX),
         lines => format!("{lines} lines"),
+    };
+    let pictures = match images {
+        0 => return said,
+        1 => "1 image".to_owned(),
+        many => format!("{many} images"),
+    };
+    if said.is_empty() {
+        pictures
+    } else {
+        format!("{said}, {pictures}")
     }
 }
 

@@ -26,6 +26,7 @@ mod arguments;
 pub mod bash;
 pub mod capture;
 pub mod files;
+pub mod finder;
 mod open;
 mod path;
 pub mod search;
@@ -140,6 +141,10 @@ pub trait Tool: Send + Sync {
     /// The call cannot be run at all; the text is told to the model, e.g. `File not found: x`.
     fn inspect(&self, arguments: &Value, context: &ToolContext) -> Result<Action, String>;
 
+    /// Told that a person or a rule let this call through, before it runs. A tool that is defined by somebody else remembers
+    /// what it was then (SPEC 6.8). Returns soon, and never fails: what cannot be remembered is told elsewhere.
+    fn approved(&self, _action: &Action) {}
+
     /// Runs a call that [`Tool::inspect`] made this action of: what was judged is what runs. A tool that touches files touches
     /// those of the action; the arguments are not resolved again, since a link may have been swapped in between, and what
     /// opens as anything but the judged path is refused.
@@ -158,7 +163,11 @@ pub trait Tool: Send + Sync {
 fn touched_path(action: &Action) -> Result<PathBuf, String> {
     let paths = action.effects.iter().rev().find_map(|effect| match effect {
         Effect::Read { path } | Effect::Write { path } => Some(path.clone()),
-        Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Internal => None,
+        Effect::Execute { .. }
+        | Effect::Fetch { .. }
+        | Effect::Remote
+        | Effect::Delegate { .. }
+        | Effect::Internal => None,
     });
     paths.ok_or_else(|| format!("The action of {} names no path", action.tool))
 }

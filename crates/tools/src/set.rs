@@ -7,8 +7,10 @@
 use crate::arguments;
 use crate::bash::BashTool;
 use crate::files::{FileEditTool, FileReadTool, FileWriteTool};
+use crate::finder::SearchTools;
 use crate::search::{GlobTool, GrepTool};
 use crate::{Tool, ToolOutput};
+use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
 use jsonschema::Validator;
 use serde_json::Value;
@@ -19,6 +21,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Default)]
 pub struct ToolSet {
     entries: Vec<Entry>,
+    /// The search among those of servers: not one of the list, since it is offered only where they are left out.
+    search: Option<Entry>,
 }
 
 #[derive(Clone)]
@@ -79,6 +83,31 @@ impl ToolSet {
     /// Takes out every tool whose name is refused by `keep`; the order of the others stays.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.entries.retain(|entry| keep(&entry.tool.spec().name));
+        self.search = self.search.take().filter(|entry| keep(&entry.tool.spec().name));
+    }
+
+    /// Makes the tools of servers that are in the set now findable: `search_tools` can be called from now on. Which of them are
+    /// left out of a request, and whether the search is in it, is for whoever builds the request (SPEC 6.9).
+    pub fn add_search(&mut self) {
+        let of_servers = self.iter().filter(|tool| match tool.source() {
+            CallSource::Mcp => true,
+            CallSource::Builtin | CallSource::Client => false,
+        });
+        let specs: Vec<ToolSpec> = of_servers.map(|tool| tool.spec().clone()).collect();
+        self.search = (!specs.is_empty()).then(|| Entry {
+            tool: Arc::new(SearchTools::over(specs)),
+            validator: Arc::default(),
+        });
+    }
+
+    /// The search among the tools of servers, where there are any.
+    pub fn search(&self) -> Option<&ToolSpec> {
+        self.search.as_ref().map(|entry| entry.tool.spec())
+    }
+
+    /// The tools, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.entries.iter().map(|entry| &entry.tool)
     }
 
     /// What a model is offered, in order.
@@ -116,7 +145,8 @@ impl ToolSet {
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.tool.spec().name == name)
+        let mut all = self.entries.iter().chain(&self.search);
+        all.find(|entry| entry.tool.spec().name == name)
     }
 }
 

@@ -1,13 +1,14 @@
 //! What servers offer becomes what the engine offers, and how they do becomes status lines.
 
 use super::host::Front;
+use super::pins::pinned_endpoint;
 use aish_core::sanitize;
 use aish_engine::Engine;
+use aish_mcp::pin::Pins;
 use aish_mcp::servers::{Server, Servers, State};
 use aish_mcp::tool::Caller;
-use aish_mcp::{Host, McpTool};
+use aish_mcp::{Host, McpTool, ServerConfig};
 use aish_tools::set::ToolSet;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Characters of a problem that are told.
@@ -27,45 +28,66 @@ pub(super) fn problem_of(server: &Server) -> Option<String> {
     }
 }
 
-/// Offers the built-in tools and those of every server, in the order of the configuration.
-pub(super) fn publish(servers: &Arc<Servers>, builtin: &ToolSet, engine: &Engine) {
-    let mut tools = builtin.clone();
-    for server in servers.list() {
-        for definition in &server.status.offer.tools {
-            let caller = Arc::clone(servers) as Arc<dyn Caller>;
-            let tool = McpTool::new(server.config.alias.clone(), definition, caller);
-            // One name twice from one server was left out when its list was read.
-            let _ = tools.append(Arc::new(tool));
-        }
-    }
-    engine.tools.replace(tools);
+/// Makes tools of what servers offer.
+pub(super) struct Publisher {
+    pub(super) servers: Arc<Servers>,
+    /// The tools beside theirs.
+    pub(super) builtin: ToolSet,
+    pub(super) engine: Arc<Engine>,
+    pub(super) host: Arc<Front>,
+    /// What their tools were when they were approved.
+    pub(super) pins: Arc<dyn Pins>,
 }
 
-/// Follows what servers offer and how they do. A problem is told when it is new; that it is over, when it had been told.
-pub(super) async fn keep_published(servers: Arc<Servers>, builtin: ToolSet, engine: Arc<Engine>, host: Arc<Front>) {
-    let mut changes = servers.changes();
-    let mut told: HashMap<String, String> = HashMap::new();
-    loop {
-        publish(&servers, &builtin, &engine);
-        for server in servers.list() {
-            let alias = server.config.alias.to_string();
+impl Publisher {
+    /// Offers the built-in tools and those of every server, in the order of the configuration.
+    pub(super) fn publish(&self) {
+        let mut tools = self.builtin.clone();
+        for server in self.servers.list() {
+            let config = ServerConfig {
+                endpoint: pinned_endpoint(&server.config.endpoint),
+                ..ServerConfig::clone(&server.config)
+            };
+            for definition in &server.status.offer.tools {
+                let caller = Arc::clone(&self.servers) as Arc<dyn Caller>;
+                let tool = McpTool::new(&config, definition, caller, Arc::clone(&self.pins));
+                // One name twice from one server was left out when its list was read.
+                let _ = tools.append(Arc::new(tool));
+            }
+        }
+        tools.add_search();
+        self.engine.tools.replace(tools);
+    }
+
+    /// Follows what servers offer and how they do, for as long as there are any. A problem is told when it is new; that it is
+    /// over, when it had been told.
+    pub(super) async fn follow(self) {
+        let mut changes = self.servers.changes();
+        loop {
+            self.publish();
+            self.tell();
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn tell(&self) {
+        for server in self.servers.list() {
+            let alias = server.config.alias.as_str();
             match (problem_of(&server), &server.status.state) {
                 (Some(problem), _) => {
-                    if told.get(&alias) != Some(&problem) {
-                        host.say(&problem);
-                        told.insert(alias, problem);
+                    if self.host.troubles.is_news(alias, &problem) {
+                        self.host.say(&problem);
                     }
                 }
                 (None, State::Ready) => {
-                    if told.remove(&alias).is_some() {
-                        host.say(&format!("mcp: {alias}: connected"));
+                    if self.host.troubles.is_over(alias) {
+                        self.host.say(&format!("mcp: {alias}: connected"));
                     }
                 }
                 (None, State::Connecting | State::Waiting { .. } | State::Failed(_)) => {}
             }
-        }
-        if changes.changed().await.is_err() {
-            return;
         }
     }
 }

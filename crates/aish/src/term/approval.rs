@@ -1,7 +1,8 @@
 //! The approval prompt (SPEC 5.3): what is shown, what an answer means, and the small talk around it.
 //!
 //! *All* of a call is shown: escaped, never hidden, never cut. Values of several lines are shown as lines, each behind a
-//! mark of ours, so that no value can draw a prompt of its own.
+//! mark of ours, so that no value can draw a prompt of its own. Of a tool whose definition changed since it was approved, the
+//! difference is shown first (SPEC 6.8), behind such marks too.
 //!
 //! | answer | meaning |
 //! |---|---|
@@ -167,7 +168,25 @@ pub fn prompt(question: &Question<'_>, look: Look) -> String {
     let mut out = String::new();
     rows.push(&why, &mut out);
     rows.break_row(&mut out);
-    look.paint(DIM, &out) + &call(pending, look)
+    let change = question
+        .action
+        .and_then(Action::changed)
+        .map(|lines| change(lines, look));
+    look.paint(DIM, &out) + &change.unwrap_or_default() + &call(pending, look)
+}
+
+/// How the tool's definition differs from the one that was approved.
+fn change(lines: &str, look: Look) -> String {
+    let mut out = String::new();
+    for line in lines.lines() {
+        let mut rows = Rows::new(VALUE_LINE_START, VALUE_WRAP_START, look.width());
+        rows.push(&sanitize::single_line(line), &mut out);
+        rows.break_row(&mut out);
+    }
+    format!(
+        "  {}\n{out}",
+        look.paint(BOLD, "this tool is not the one that was approved:")
+    )
 }
 
 /// `call 'tool(key="value")'? [y/N/a/s/?] `, all of it.

@@ -5,7 +5,7 @@ use super::approval::{Decision, Question, Reply, decide, parse, prompt};
 use super::tty::{Line, Person};
 use super::{Colour, Form, Look};
 use aish_core::Digest;
-use aish_core::action::{Action, Effect};
+use aish_core::action::{Action, Effect, Hint};
 use aish_core::id::CallId;
 use aish_engine::Pending;
 use aish_tools::Cancel;
@@ -58,6 +58,42 @@ fn shown(pending: &Pending) -> String {
         place: (1, 1),
     };
     prompt(&question, LOOK)
+}
+
+/// SPEC 6.8, 8.8: the difference to what was approved stands before the question, and nothing in it acts on the terminal.
+#[test]
+fn a_changed_definition() {
+    let action = Action {
+        tool: "mail.send".to_owned(),
+        arguments: json!({}),
+        effects: vec![Effect::Delegate {
+            definition: Digest::new("d"),
+            hint: Hint::Unknown,
+            changed: Some(
+                "description: \"Sends\" → \"Sends it to everybody you know, at once\"\nparameter \u{1b}[2J removed"
+                    .to_owned(),
+            ),
+        }],
+    };
+    let pending = Pending {
+        digest: action.digest(),
+        rule: "its definition changed since it was approved".to_owned(),
+        ..pending("mail.send", "{}")
+    };
+    let question = Question {
+        pending: &pending,
+        action: Some(&action),
+        place: (1, 1),
+    };
+    insta::assert_snapshot!(prompt(&question, LOOK), @r#"
+    asked because: its definition changed since it was approved
+       · call_3_1 · 5e99f65c5f0d
+      this tool is not the one that was approved:
+        │ description: "Sends" → "Sends it to everybody you kno
+        ╎ w, at once"
+        │ parameter \x1b[2J removed
+    call 'mail.send()'? [y/N/a/s/?] 
+    "#);
 }
 
 /// SPEC 5.3: begins with y or Y, exactly `a`, exactly `s`, exactly `?`; SPEC 5.5: a no may carry a reason.

@@ -82,7 +82,7 @@ impl Rule {
                 Effect::Execute { command, .. } => command == pattern,
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
                 Effect::Fetch { url } => wildcard(pattern, url),
-                Effect::Remote | Effect::Internal => false,
+                Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
             })
     }
 
@@ -100,7 +100,7 @@ impl Rule {
                 Effect::Execute { command, .. } => fits_from_a_word(pattern, command),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
                 Effect::Fetch { url } => wildcard(pattern, url),
-                Effect::Remote | Effect::Internal => false,
+                Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
             })
     }
 

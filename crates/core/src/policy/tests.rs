@@ -91,6 +91,64 @@ fn order_of_rules() {
     check(&policy, ApprovalMode::Ask, &write("/w/other"), Verdict::Ask);
 }
 
+fn delegate(hint: Hint, changed: Option<&str>) -> Action {
+    let effect = Effect::Delegate {
+        definition: crate::Digest::of("sends"),
+        hint,
+        changed: changed.map(str::to_owned),
+    };
+    on("mail.send", effect)
+}
+
+/// SPEC 5.8: what a trusted server says of its tools counts in mode `auto`, and nowhere else.
+#[test]
+fn hints() {
+    use ApprovalMode::{Ask, Auto, Full};
+    let policy = Policy::new("/w");
+    for (hint, in_auto) in [
+        (Hint::Unknown, Verdict::Ask),
+        (Hint::ReadOnly, Verdict::Allow),
+        (Hint::Additive, Verdict::Allow),
+    ] {
+        let call = delegate(hint, None);
+        for (mode, expect) in [(Ask, Verdict::Ask), (Auto, in_auto), (Full, Verdict::Allow)] {
+            let judged = policy.judge(&call, CallSource::Mcp, mode, &[]);
+            assert_eq!(judged.verdict, expect, "{hint:?} in {mode:?}");
+        }
+        // A client's tool is not known by what a server said.
+        let judged = policy.judge(&call, CallSource::Client, Auto, &[]);
+        assert_eq!(judged.verdict, Verdict::Ask, "{hint:?}");
+    }
+}
+
+/// SPEC 6.8: a changed definition asks whatever allows the tool; a deny stays one, and `full` asks nothing.
+#[test]
+fn changed_definitions() {
+    let mut policy = Policy {
+        allow: rules(&["mail.send"]),
+        auto_approve: vec![("mail.*".into(), true)],
+        ..Policy::new("/w")
+    };
+    let grants = [Grant {
+        tool: "mail.send".into(),
+        command: None,
+    }];
+    let judge = |policy: &Policy, changed, mode| {
+        policy
+            .judge(&delegate(Hint::ReadOnly, changed), CallSource::Mcp, mode, &grants)
+            .verdict
+    };
+    let changed = Some("description: another");
+    assert_eq!(judge(&policy, None, ApprovalMode::Ask), Verdict::Allow);
+    assert_eq!(judge(&policy, changed, ApprovalMode::Ask), Verdict::Ask);
+    assert_eq!(judge(&policy, changed, ApprovalMode::Auto), Verdict::Ask);
+    assert_eq!(judge(&policy, changed, ApprovalMode::Full), Verdict::Allow);
+    policy.deny = rules(&["mail.send"]);
+    for mode in [ApprovalMode::Ask, ApprovalMode::Auto, ApprovalMode::Full] {
+        assert_eq!(judge(&policy, changed, mode), Verdict::Deny);
+    }
+}
+
 /// SPEC 5.4: auto_approve, exact before star.
 #[test]
 fn auto_approve() {

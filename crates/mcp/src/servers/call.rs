@@ -14,6 +14,7 @@ impl Caller for Servers {
         Box::pin(async move {
             let alias = call.alias.as_str();
             let peer = self.peer(alias).await?;
+            self.check_definition(&call)?;
             match self.ask(&peer, &call).await {
                 Err(lost) if lost.is_connection() => {
                     self.reconnect(alias, &peer, &lost).await;
@@ -22,6 +23,7 @@ impl Caller for Servers {
                         return Err(lost);
                     }
                     let peer = self.peer_but(alias, Some(&peer)).await?;
+                    self.check_definition(&call)?;
                     self.ask(&peer, &call).await
                 }
                 other => other,
@@ -35,6 +37,26 @@ impl Caller for Servers {
 }
 
 impl Servers {
+    /// A call that waited for its server may find another tool of that name there than the one that was let through (SPEC 6.8).
+    fn check_definition(&self, call: &Call<'_>) -> Result<(), McpError> {
+        let Some(pinned) = call.pinned else {
+            return Ok(());
+        };
+        let server = self.get(call.alias.as_str());
+        let offer = server.map(|server| server.status.offer).unwrap_or_default();
+        match offer.tools.iter().find(|definition| definition.name == call.tool) {
+            Some(definition) if pinned.is_of(definition) => Ok(()),
+            Some(_) => Err(McpError::new(
+                ErrorKind::Protocol,
+                "not called: its definition is no longer the one that was approved; call it again",
+            )),
+            None => Err(McpError::new(
+                ErrorKind::Protocol,
+                "not called: the server no longer offers it",
+            )),
+        }
+    }
+
     async fn ask(&self, peer: &Arc<dyn Peer>, call: &Call<'_>) -> Result<Outcome, McpError> {
         let Some(timeout) = self.get(call.alias.as_str()).map(|server| server.config.timeout) else {
             return Err(McpError::new(ErrorKind::Closed, "it was disconnected"));
@@ -45,7 +67,7 @@ impl Servers {
         ]);
         let watch = Arc::clone(&call.watch);
         let result = peer.request("tools/call", params, timeout, Some(watch)).await?;
-        Ok(Outcome::read(&result, call.bytes_max))
+        Ok(Outcome::read(call.alias, &result, call.bytes_max))
     }
 
     /// Lets go of a connection that is of no use any more, so that another is opened now.

@@ -1,13 +1,16 @@
 //! Calls through a caller that answers what the test says.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::Hints;
+use crate::pin::NoPins;
+use crate::{Endpoint, Era, HttpEndpoint};
 use aish_tools::set::ToolSet;
 use aish_tools::{Hidden, NoProgress};
 use serde_json::json;
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const BYTES_MAX: usize = 40;
 
@@ -48,7 +51,7 @@ impl Caller for Scripted {
                 Behaviour::Answers(Ok(outcome)) => {
                     let result = json!({"content": [{"type": "text", "text": outcome.text}]});
                     Ok(Outcome {
-                        text: Outcome::read(&result, call.bytes_max).text,
+                        text: Outcome::read(call.alias, &result, call.bytes_max).text,
                         ..outcome.clone()
                     })
                 }
@@ -86,6 +89,23 @@ fn scripted(behaviour: Behaviour) -> (Arc<Scripted>, McpTool) {
     )
 }
 
+fn server(is_trusted: bool) -> ServerConfig {
+    ServerConfig {
+        alias: Alias::parse("mail").unwrap(),
+        endpoint: Endpoint::Http(HttpEndpoint {
+            url: "https://mail.example/mcp".into(),
+            token: None,
+            headers: Vec::new(),
+        }),
+        timeout: Duration::from_secs(1),
+        era: Era::Unknown,
+        enabled_tools: Vec::new(),
+        disabled_tools: Vec::new(),
+        is_required: false,
+        is_trusted,
+    }
+}
+
 fn with_schema(behaviour: Behaviour, input_schema: Value) -> (Arc<Scripted>, McpTool) {
     let caller = Arc::new(Scripted {
         behaviour,
@@ -104,9 +124,10 @@ fn with_schema(behaviour: Behaviour, input_schema: Value) -> (Arc<Scripted>, Mcp
         },
     };
     let tool = McpTool::new(
-        Alias::parse("mail").unwrap(),
+        &server(false),
         &definition,
         Arc::clone(&caller) as Arc<dyn Caller>,
+        Arc::new(NoPins),
     );
     (caller, tool)
 }
@@ -147,7 +168,10 @@ async fn what_it_is() {
         &json!({"type": "object", "properties": {"to": true}})
     );
     let action = tool.inspect(&json!({"to": "x"}), &context()).unwrap();
-    assert_eq!(action.effects, [Effect::Remote]);
+    let [Effect::Delegate { hint, changed, .. }] = action.effects.as_slice() else {
+        panic!("{action:?}");
+    };
+    assert_eq!((*hint, changed.as_deref()), (Hint::Unknown, None));
     assert!(!action.is_read_only());
     let (_cancel, cancelled) = tokio::sync::watch::channel(false);
     let output = tool.run(&action, &context(), &NoProgress, cancelled).await;
@@ -284,4 +308,84 @@ fn arguments_are_checked() {
     let check = |arguments: &str| set.validate("mail.send.all", arguments);
     assert_eq!(check(r#"{"n": "7", "m": []}"#), Ok(json!({"n": 7, "m": []})));
     assert_eq!(check("{}").unwrap_err(), "Missing required parameter: n");
+}
+
+/// Pins of one test.
+#[derive(Default)]
+struct Remembering(Mutex<HashMap<String, Pinned>>);
+
+impl Pins for Remembering {
+    fn changed(&self, tool: &str, now: &Pinned) -> Option<String> {
+        let pins = self.0.lock().unwrap();
+        let lines = crate::pin::difference(pins.get(tool)?, now);
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    fn pin(&self, tool: &str, now: &Pinned) {
+        self.0.lock().unwrap().insert(tool.to_owned(), now.clone());
+    }
+}
+
+/// SPEC 6.8: a tool says how it differs from what was let through, until it is let through as it is now; a call that was let
+/// through as another definition pins nothing.
+#[tokio::test]
+async fn changed_since_it_was_approved() {
+    let pins = Arc::new(Remembering::default());
+    let made = |description: &str| {
+        let (caller, _) = scripted(Behaviour::NeverAnswers);
+        let definition = Definition {
+            name: "send".into(),
+            description: description.into(),
+            input_schema: json!({"type": "object"}),
+            output_schema: None,
+            hints: Hints::default(),
+        };
+        McpTool::new(&server(false), &definition, caller, Arc::clone(&pins) as Arc<dyn Pins>)
+    };
+    let inspect = |tool: &McpTool| tool.inspect(&json!({}), &context()).unwrap();
+    let (old, new) = (made("Sends"), made("Sends all"));
+    assert_eq!(inspect(&new).changed(), None, "the first sight is trusted");
+    old.approved(&inspect(&old));
+    assert_eq!(inspect(&old).changed(), None);
+    assert_eq!(inspect(&new).changed(), Some(r#"description: "Sends" → "Sends all""#));
+    assert_ne!(inspect(&old).digest(), inspect(&new).digest());
+    new.approved(&inspect(&old));
+    assert!(inspect(&new).changed().is_some());
+    new.approved(&inspect(&new));
+    assert_eq!(inspect(&new).changed(), None);
+}
+
+/// SPEC 5.8: hints count where the server is trusted, and only where they say one thing.
+#[test]
+fn hints() {
+    let hint = |is_trusted, read_only, destructive| {
+        let (caller, _) = scripted(Behaviour::NeverAnswers);
+        let definition = Definition {
+            name: "send".into(),
+            description: String::new(),
+            input_schema: json!({"type": "object"}),
+            output_schema: None,
+            hints: Hints {
+                read_only,
+                destructive,
+                idempotent: None,
+            },
+        };
+        McpTool::new(&server(is_trusted), &definition, caller, Arc::new(NoPins)).hint
+    };
+    assert_eq!(hint(true, Some(true), None), Hint::ReadOnly);
+    assert_eq!(hint(true, Some(true), Some(false)), Hint::ReadOnly);
+    assert_eq!(hint(true, Some(false), Some(false)), Hint::Additive);
+    assert_eq!(hint(true, None, Some(false)), Hint::Additive);
+    for (read_only, destructive) in [
+        (None, None),
+        (Some(false), None),
+        (Some(true), Some(true)),
+        (None, Some(true)),
+    ] {
+        assert_eq!(hint(true, read_only, destructive), Hint::Unknown);
+    }
+    for read_only in [None, Some(true), Some(false)] {
+        assert_eq!(hint(false, read_only, Some(false)), Hint::Unknown);
+    }
 }
