@@ -45,9 +45,14 @@ impl Alias {
     /// The alias that is nearest to a name somebody else gave: what cannot be in one becomes a `-`; with `-2`, `-3`, … where
     /// `is_taken`.
     pub fn of_name(name: &str, is_taken: impl Fn(&str) -> bool) -> Self {
+        if let Ok(alias) = Self::parse(name)
+            && !is_taken(name)
+        {
+            return alias;
+        }
         let mut kept = String::new();
         for letter in name.trim().to_ascii_lowercase().chars() {
-            if is_alias_letter(letter) {
+            if is_alias_letter(letter) && letter != '-' {
                 kept.push(letter);
             } else if !kept.ends_with('-') {
                 kept.push('-');
@@ -112,6 +117,7 @@ mod tests {
             ("io.github.user/weather", "io-github-user-weather"),
             ("2nd server!", "mcp-2nd-server"),
             ("a_b - c", "a_b-c"),
+            ("a--b", "a--b"),
             ("日本", "mcp"),
             ("", "mcp"),
             ("\u{1b}[31mred", "mcp-31mred"),
