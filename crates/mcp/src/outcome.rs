@@ -7,35 +7,38 @@ mod image;
 #[cfg(test)]
 mod tests;
 
-use crate::offer::remarks::{Remarks, shown};
+use crate::Alias;
+use crate::offer::remarks::{Remarks, shortened, shown};
+use aish_core::image::{IMAGES_MAX, Image, RESULT_IMAGES_BASE64_BYTES_MAX, decoded_bytes};
 use aish_core::message::Part;
 use aish_tools::capture::Capture;
 use serde_json::{Map, Value};
 
-/// Images of one result.
-const IMAGES_MAX: usize = 20;
+/// Characters of a resource's address that are shown: one that is cut here names nothing any more.
+const URI_CHARS_MAX: usize = 2_000;
 
 /// A result, read from the raw JSON of `tools/call`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// All text, joined with line feeds (SPEC 6.5).
+    /// All text, joined with line feeds (SPEC 6.5). A resource in it stands under its name, `[resource alias:uri]`, and a link to
+    /// one is that line alone: so a person can mention it (SPEC 6.9).
     pub text: String,
     /// Images, for models that take them.
     pub images: Vec<Part>,
-    /// What was there besides text, one line each, e.g. `an image (image/png, 12 KB)`.
+    /// What else was there and goes no further, one line each, e.g. `a sound (audio/wav, 12 KB)`.
     pub remarks: Vec<String>,
     /// `isError`.
     pub is_error: bool,
 }
 
 impl Outcome {
-    /// Reads a result, keeping at most `bytes_max` of text; what was cut is said in a last line (SPEC 4.3).
+    /// Reads a result of that server, keeping at most `bytes_max` of text; what was cut is said in a last line (SPEC 4.3).
     ///
     /// The result of a server that knows no content blocks is its own text: a bare string as it is, all else as compact JSON.
-    pub fn read(result: &Value, bytes_max: usize) -> Self {
+    pub fn read(alias: &Alias, result: &Value, bytes_max: usize) -> Self {
         let Value::Object(map) = result else {
             return match result {
-                Value::Array(_) | Value::String(_) => Gathered::of_content(Some(result), bytes_max).finish(),
+                Value::Array(_) | Value::String(_) => Gathered::new(bytes_max).of(alias).content(Some(result)).finish(),
                 Value::Null => Self::default(),
                 Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
                     let mut gathered = Gathered::new(bytes_max);
@@ -44,7 +47,7 @@ impl Outcome {
                 }
             };
         };
-        let mut gathered = Gathered::of_content(map.get("content"), bytes_max);
+        let mut gathered = Gathered::new(bytes_max).of(alias).content(map.get("content"));
         if !gathered.has_text {
             match map.get("structuredContent") {
                 Some(Value::Null) | None => {
@@ -63,6 +66,8 @@ impl Outcome {
 
 /// Blocks on their way to an [`Outcome`].
 pub(crate) struct Gathered {
+    /// The server whose resources are named in the text; none where they are the text.
+    alias: Option<Alias>,
     text: Capture,
     has_text: bool,
     images: Vec<Part>,
@@ -72,6 +77,7 @@ pub(crate) struct Gathered {
 impl Gathered {
     fn new(bytes_max: usize) -> Self {
         Self {
+            alias: None,
             text: Capture::new(bytes_max),
             has_text: false,
             images: Vec::new(),
@@ -81,16 +87,26 @@ impl Gathered {
 
     /// Reads `content`: a list of blocks, one block, or a bare text.
     pub(crate) fn of_content(content: Option<&Value>, bytes_max: usize) -> Self {
-        let mut gathered = Self::new(bytes_max);
+        Self::new(bytes_max).content(content)
+    }
+
+    fn of(self, alias: &Alias) -> Self {
+        Self {
+            alias: Some(alias.clone()),
+            ..self
+        }
+    }
+
+    fn content(mut self, content: Option<&Value>) -> Self {
         match content {
-            Some(Value::Array(blocks)) => blocks.iter().for_each(|block| gathered.push_block(block)),
-            Some(block @ (Value::Object(_) | Value::String(_))) => gathered.push_block(block),
+            Some(Value::Array(blocks)) => blocks.iter().for_each(|block| self.push_block(block)),
+            Some(block @ (Value::Object(_) | Value::String(_))) => self.push_block(block),
             Some(Value::Bool(_) | Value::Number(_)) => {
-                gathered.remarks.push("content that is no list of blocks".to_owned());
+                self.remarks.push("content that is no list of blocks".to_owned());
             }
             Some(Value::Null) | None => {}
         }
-        gathered
+        self
     }
 
     /// Reads the contents of a resource.
@@ -138,11 +154,14 @@ impl Gathered {
                 Some(resource) => self.push_resource(resource),
                 None => self.remarks.push("a resource block without a resource".to_owned()),
             },
-            Some("resource_link") => {
-                let uri = text_of(map, "uri").unwrap_or("no address");
-                let name = text_of(map, "name").unwrap_or("a resource");
-                self.remarks.push(format!("a link to {} ({})", shown(name), shown(uri)));
-            }
+            Some("resource_link") => match self.resource_name(map) {
+                Some(line) => self.push_text(&line),
+                None => {
+                    let uri = text_of(map, "uri").unwrap_or("no address");
+                    let name = text_of(map, "name").unwrap_or("a resource");
+                    self.remarks.push(format!("a link to {} ({})", shown(name), shown(uri)));
+                }
+            },
             Some(other) => self.remarks.push(format!("a block of type {}", shown(other))),
         }
     }
@@ -152,7 +171,12 @@ impl Gathered {
             return self.remarks.push("a resource that is no object".to_owned());
         };
         match text_of(map, "text") {
-            Some(text) => self.push_text(text),
+            Some(text) => {
+                if let Some(line) = self.resource_name(map) {
+                    self.push_text(&line);
+                }
+                self.push_text(text);
+            }
             None if map.contains_key("blob") => self.push_data("resource", map, "blob"),
             None => {
                 let uri = text_of(map, "uri").unwrap_or_default();
@@ -162,23 +186,42 @@ impl Gathered {
         }
     }
 
-    /// Bytes in base64: an image where they are one that models take, and a remark on them in any case.
+    /// `[resource alias:uri]`, where resources are named and it has an address.
+    fn resource_name(&self, resource: &Map<String, Value>) -> Option<String> {
+        let alias = self.alias.as_ref()?;
+        let uri = text_of(resource, "uri").filter(|uri| !uri.is_empty())?;
+        Some(format!("[resource {alias}:{}]", shortened(uri, URI_CHARS_MAX)))
+    }
+
+    /// Bytes in base64: an image where they are one that models take, else a remark on them.
     fn push_data(&mut self, noun: &str, map: &Map<String, Value>, key: &str) {
         let mime = text_of(map, "mimeType").unwrap_or("unknown type");
         let Some(data) = text_of(map, key) else {
             return self.remarks.push(format!("{} without data", with_article(noun)));
         };
-        let kilobytes = image::decoded_bytes(data).div_ceil(1_000);
+        let kilobytes = decoded_bytes(data).div_ceil(1_000);
         let mut remark = format!("{} ({}, {kilobytes} KB)", with_article(noun), shown(mime));
         let is_image = noun == "image" || mime.starts_with("image/");
         if is_image {
-            match image::part(data) {
-                Ok(_) if self.images.len() >= IMAGES_MAX => remark.push_str(", left out: there are too many"),
-                Ok(part) => self.images.push(part),
+            match self.push_image(data) {
+                Ok(()) => return,
                 Err(reason) => remark.push_str(&format!(", left out: {reason}")),
             }
         }
         self.remarks.push(remark);
+    }
+
+    fn push_image(&mut self, data: &str) -> Result<(), &'static str> {
+        if self.images.len() >= IMAGES_MAX {
+            return Err("there are too many");
+        }
+        let held: usize = Image::all(&self.images).map(|image| image.data.len()).sum();
+        let part = image::part(data)?;
+        if Image::of(&part).is_some_and(|image| held + image.data.len() > RESULT_IMAGES_BASE64_BYTES_MAX) {
+            return Err("together they are too large");
+        }
+        self.images.push(part);
+        Ok(())
     }
 
     /// A result of fields that no version of the protocol knows is its own text.

@@ -3,6 +3,7 @@
 use crate::term::clean::Clean;
 use crate::term::render::body_of;
 use aish_core::event::{Body, ToolResult};
+use aish_core::image::with_image_names;
 use aish_core::message::Part;
 use aish_core::redact::Redactor;
 use aish_core::session::Session;
@@ -25,7 +26,10 @@ pub fn result_text(session: &Session, call: Option<&str>, redactor: &Redactor) -
         None => results.next(),
     };
     match (result, call) {
-        (Some(result), _) => Ok(shown(&body_of(&result.output, ""), redactor)),
+        (Some(result), _) => {
+            let body = with_image_names(&body_of(&result.output, ""), &result.parts);
+            Ok(shown(&body, redactor))
+        }
         (None, Some(call)) => Err(format!("no result of a call {call} in this session")),
         (None, None) => Err("no call has a result yet".to_owned()),
     }

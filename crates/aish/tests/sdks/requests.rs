@@ -128,19 +128,22 @@ fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-/// A conversation with everything in it, whose replies came from a model of that format.
-fn conversation(format: Format, model: &str) -> Vec<Message> {
-    let image = Part::Image {
+fn image() -> Part {
+    Part::Image {
         media_type: "image/png".to_owned(),
         data: "iVBORw0KGgo=".to_owned(),
-    };
+    }
+}
+
+/// A conversation with everything in it, whose replies came from a model of that format.
+fn conversation(format: Format, model: &str) -> Vec<Message> {
     let context = Part::Context {
         label: "stdin".to_owned(),
         text: "a.rs\nb.rs\n".to_owned(),
     };
     let user = |parts| Message::User { parts };
     let first = reply(format, &first_body(format, model));
-    let mut messages = vec![user(vec![context, image, Part::text("Which files?")])];
+    let mut messages = vec![user(vec![context, image(), Part::text("Which files?")])];
     said(&mut messages, first, 1);
     said(&mut messages, reply(format, &second_body(format, model)), 2);
     messages.push(user(vec![Part::text("And now?")]));
@@ -182,7 +185,7 @@ fn said(messages: &mut Vec<Message>, reply: Reply, turn: u64) {
             String::new()
         },
         success: n == 0,
-        parts: Vec::new(),
+        parts: if n == 0 { vec![image()] } else { Vec::new() },
     });
     let results: Vec<Message> = results.collect();
     messages.push(Message::Assistant {

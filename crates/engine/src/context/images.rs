@@ -3,19 +3,17 @@
 //! A question brings as many images as a person named. A tool that looks at a screen brings one with each call, and a
 //! provider refuses the request of too many bytes, and with it all later ones of the session. So only the newest go along.
 
-use aish_core::image::{IMAGE_BASE64_BYTES_MAX, IMAGES_MAX, Image};
+use aish_core::image::{IMAGE_BASE64_BYTES_MAX, IMAGES_MAX, Image, RESULT_IMAGES_BASE64_BYTES_MAX};
 use aish_core::message::{Message, Part};
 
 /// Images of results in one request.
 const RESULT_IMAGES_MAX: usize = IMAGES_MAX;
-/// Characters of base64 of all of them: Anthropic refuses requests above 32 MB, and a question may bring 20 MB.
-const RESULT_IMAGE_CHARS_MAX: usize = 10_000_000;
 /// The parts of either bound that are freed at once: with each new image another old one would go, and no two requests
 /// would begin alike.
 const STEPS: usize = 4;
 
 // The newest image always fits.
-const _: () = assert!(IMAGE_BASE64_BYTES_MAX < RESULT_IMAGE_CHARS_MAX / STEPS * (STEPS - 1));
+const _: () = assert!(IMAGE_BASE64_BYTES_MAX < RESULT_IMAGES_BASE64_BYTES_MAX / STEPS * (STEPS - 1));
 
 /// Leaves out the oldest images of results where there are too many; gives how many.
 pub(super) fn keep_newest(messages: &mut [Message]) -> usize {
@@ -25,7 +23,7 @@ pub(super) fn keep_newest(messages: &mut [Message]) -> usize {
         .map(|image| image.data.len())
         .collect();
     let count_excess = stepped(sizes.len(), RESULT_IMAGES_MAX);
-    let chars_excess = stepped(sizes.iter().sum(), RESULT_IMAGE_CHARS_MAX);
+    let chars_excess = stepped(sizes.iter().sum(), RESULT_IMAGES_BASE64_BYTES_MAX);
     let (mut dropped, mut chars) = (0, 0);
     for size in &sizes {
         if dropped >= count_excess && chars >= chars_excess {

@@ -433,7 +433,6 @@ async fn read_resources() {
     assert_eq!(
         read.remarks,
         [
-            "a resource (image/png, 1 KB)",
             "a resource (application/zip, 1 KB)",
             "a resource without contents (e)",
             "a resource that is no object",

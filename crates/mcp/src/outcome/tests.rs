@@ -7,10 +7,14 @@ use serde_json::json;
 
 const BYTES_MAX: usize = 10_000;
 /// The smallest PNG there is, one transparent pixel.
+fn alias() -> Alias {
+    Alias::parse("srv").unwrap()
+}
+
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 fn check(result: Value, text: &str, remarks: &[&str]) {
-    let outcome = Outcome::read(&result, BYTES_MAX);
+    let outcome = Outcome::read(&alias(), &result, BYTES_MAX);
     assert_eq!(outcome.text, text, "{result}");
     assert_eq!(outcome.remarks, remarks, "{result}");
 }
@@ -27,7 +31,8 @@ fn text_blocks_are_joined() {
     check(json!({"content": []}), "", &[]);
 }
 
-/// SPEC 6.5: resources that are text are text; what is none is named.
+/// SPEC 6.5: resources that are text are text, under the name by which they can be mentioned, and so are links; what is neither
+/// is remarked on.
 #[test]
 fn other_blocks() {
     check(
@@ -39,10 +44,9 @@ fn other_blocks() {
             {"type": "audio", "mimeType": "audio/wav", "data": "A".repeat(4_000)},
             {"type": "hologram", "text": "x"},
         ]}),
-        "see\ninside",
+        "see\n[resource srv:a://b]\ninside\n[resource srv:a://d]",
         &[
             "a resource (application/pdf, 1 KB)",
-            r"a link to D\x1b[31m (a://d)",
             "a sound (audio/wav, 3 KB)",
             "a block of type hologram",
         ],
@@ -71,12 +75,13 @@ fn structured_content() {
 #[test]
 fn errors_of_tools() {
     let outcome = Outcome::read(
+        &alias(),
         &json!({"content": [{"type": "text", "text": "bad"}], "isError": true}),
         BYTES_MAX,
     );
     assert_eq!((outcome.text.as_str(), outcome.is_error), ("bad", true));
     for other in [json!("true"), json!(1), json!(null)] {
-        assert!(!Outcome::read(&json!({"content": [], "isError": other}), BYTES_MAX).is_error);
+        assert!(!Outcome::read(&alias(), &json!({"content": [], "isError": other}), BYTES_MAX).is_error);
     }
 }
 
@@ -85,6 +90,7 @@ fn errors_of_tools() {
 fn images() {
     let image = |data: &str, mime: Value| {
         Outcome::read(
+            &alias(),
             &json!({"content": [{"type": "image", "data": data, "mimeType": mime}]}),
             BYTES_MAX,
         )
@@ -101,7 +107,8 @@ fn images() {
         .chunks(20)
         .map(|piece| std::str::from_utf8(piece).unwrap());
     let broken_up = broken_up.collect::<Vec<_>>().join("\r\n");
-    assert_eq!(image(&broken_up, json!(7)).images, [part]);
+    let taken = image(&broken_up, json!(7));
+    assert_eq!((taken.images, taken.remarks), (vec![part], Vec::new()));
 
     let refused = |data: &str, remark: &str| {
         let outcome = image(data, json!("image/png"));
@@ -119,9 +126,17 @@ fn images() {
     let large = format!("iVBORw0K{}", "A".repeat(6 << 20));
     refused(&large, "an image (image/png, 4719 KB), left out: it is too large");
     let many: Vec<Value> = (0..30).map(|_| json!({"type": "image", "data": PNG})).collect();
+    let most = Outcome::read(&alias(), &json!({ "content": many }), BYTES_MAX);
+    assert_eq!((most.images.len(), most.remarks.len()), (IMAGES_MAX, 10));
+    assert!(most.remarks[0].ends_with("left out: there are too many"), "{most:?}");
+    let full = format!("iVBORw0K{}", "A".repeat((5 << 20) - 8));
+    let heavy =
+        json!([{"type": "image", "data": full}, {"type": "image", "data": full}, {"type": "image", "data": PNG}]);
+    let kept = Outcome::read(&alias(), &json!({ "content": heavy }), BYTES_MAX);
+    assert_eq!(kept.images.len(), 2);
     assert_eq!(
-        Outcome::read(&json!({ "content": many }), BYTES_MAX).images.len(),
-        IMAGES_MAX
+        kept.remarks,
+        ["an image (unknown type, 3933 KB), left out: together they are too large"]
     );
 }
 
@@ -129,9 +144,9 @@ fn images() {
 #[test]
 fn long_text_is_cut() {
     let result = json!({"content": [{"type": "text", "text": "éé"}, {"type": "text", "text": "éé"}]});
-    assert_eq!(Outcome::read(&result, 9).text, "éé\néé");
+    assert_eq!(Outcome::read(&alias(), &result, 9).text, "éé\néé");
     assert_eq!(
-        Outcome::read(&result, 8).text,
+        Outcome::read(&alias(), &result, 8).text,
         "éé\né\n[Output truncated: showing first 7 of 9 bytes]"
     );
 }
@@ -195,7 +210,7 @@ proptest! {
     /// SPEC 6.6: nothing a server sends is a panic, too long, or acts on a terminal where it is remarked on.
     #[test]
     fn anything_is_read(result in any_json(), bytes_max in 0usize..40) {
-        let outcome = Outcome::read(&result, bytes_max);
+        let outcome = Outcome::read(&alias(), &result, bytes_max);
         prop_assert!(outcome.text.len() <= bytes_max + 80);
         let harmless = |line: &String| !line.chars().any(char::is_control);
         prop_assert!(outcome.remarks.iter().all(harmless));
