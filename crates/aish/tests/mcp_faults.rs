@@ -4,6 +4,10 @@
 
 #[path = "mcp_faults/check.rs"]
 mod check;
+#[path = "mcp_faults/connecting.rs"]
+mod connecting;
+#[path = "mcp_faults/ends.rs"]
+mod ends;
 #[path = "mcp_faults/hostile.rs"]
 mod hostile;
 #[path = "mcp_faults/statuses.rs"]

@@ -11,14 +11,14 @@ use serde_json::json;
 use std::time::Duration;
 
 /// The most memory over idle that a server may cost, in KiB (SPEC 12).
-const MEMORY_KIB_MAX: u64 = 100 << 10;
+pub const MEMORY_KIB_MAX: u64 = 100 << 10;
 
 /// How long a call may take that reads a flood first.
 const SLOW_CALL: Duration = Duration::from_secs(90);
 
 /// What the model says when a call was answered, and when there was none.
-const CAME_BACK: &str = "it came back";
-const STILL_HERE: &str = "still here";
+pub const CAME_BACK: &str = "it came back";
+pub const STILL_HERE: &str = "still here";
 
 /// What is to come of a call.
 pub struct Expect<'a> {
@@ -43,13 +43,16 @@ impl<'a> Expect<'a> {
     }
 }
 
-/// A model that calls the first tool of the server `bad` where the question says so, and else is still there.
+/// A model that calls the first tool of the server `bad`, or of `good`, where the question says so, and else is still there.
 pub fn model() -> FakeServer {
     FakeServer::builder()
         .strict(Strictness::Api)
         .otherwise(|request| {
             let last = request.messages().last();
-            let tool = request.tool_names().into_iter().find(|name| name.starts_with("bad__"));
+            let tool = request
+                .tool_names()
+                .into_iter()
+                .find(|name| name.starts_with("bad__") || *name == "good__t");
             if last.is_some_and(|message| message["role"] == "tool") {
                 Reply::text(CAME_BACK)
             } else if let (Some(tool), true) = (tool, request.last_text().contains("call it")) {
@@ -81,7 +84,7 @@ pub fn sandbox(server: &McpServer, model: &FakeServer, keys: &str) -> Sandbox {
 }
 
 /// A terminal on which one question was answered, and the memory that took, in KiB.
-fn at_the_prompt(sandbox: &Sandbox) -> (Terminal, u64) {
+pub fn at_the_prompt(sandbox: &Sandbox) -> (Terminal, u64) {
     let terminal = sandbox.terminal(&[]).size(40, 160).start();
     terminal.wait_for_prompt();
     terminal.send_line("hello");

@@ -31,7 +31,7 @@ fn hostile(is_error: bool) -> Script {
         json!({ (named("property")): {"type": "string", "description": HOSTILE} });
     definition["annotations"] = json!({"title": HOSTILE});
     Script::with_tools(vec![definition])
-        .complaining(r"\033]0;pwned\007\033[5mpwned\n")
+        .beginning(r"printf '\033]0;pwned\007\033[5mpwned\n' >&2;")
         .on("initialize", move |message| {
             let about = json!({"name": HOSTILE, "version": HOSTILE, "title": HOSTILE});
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "logging": {}},

@@ -72,7 +72,7 @@ pub struct Script {
     tools: Vec<Value>,
     on_message: Vec<OnMessage>,
     on_http: Option<OnHttp>,
-    complaint: String,
+    beginning: String,
 }
 
 impl Script {
@@ -87,7 +87,7 @@ impl Script {
             tools,
             on_message: Vec::new(),
             on_http: None,
-            complaint: String::new(),
+            beginning: String::new(),
         }
     }
 
@@ -113,9 +113,9 @@ impl Script {
         self
     }
 
-    /// What a child process writes to its standard error at its start, as `printf` of a shell formats it.
-    pub fn complaining(mut self, format: &str) -> Self {
-        self.complaint = format!("printf '{format}' >&2; ");
+    /// What the shell that is the child process does first, ending with `;` or `&`.
+    pub fn beginning(mut self, commands: &str) -> Self {
+        self.beginning = format!("{commands} ");
         self
     }
 
@@ -213,7 +213,7 @@ impl McpServer {
         let way = match &self.reached {
             Reached::Http(server) => format!("url = \"http://{}/mcp\"", server.address()),
             Reached::Stdio(address) => {
-                let script = format!("{}{RELAY}", self.shared.script.complaint);
+                let script = format!("{}{RELAY}", self.shared.script.beginning);
                 let command = json!(["bash", "-c", script, "relay", address.port().to_string()]);
                 format!("command = {command}")
             }
