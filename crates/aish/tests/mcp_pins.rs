@@ -102,6 +102,29 @@ fn a_changed_description_asks_again() {
     assert_eq!(calls_heard(&server), 4, "what was approved is the tool now");
 }
 
+/// SPEC 6.8, 5.6: a script that approves the call approves the tool as it is now.
+#[test]
+fn approved_from_a_script() {
+    let offered = tools(vec![tool("send", "Sends a mail")]);
+    let server = McpServer::start(Transport::Http, offering(&offered));
+    let model = sending();
+    let sandbox = Sandbox::with_model(&model)
+        .config(&server.config("mail"))
+        .config(AUTO_APPROVE);
+    sandbox.run(&["-p", "send it"]).success();
+    *offered.lock().unwrap() = vec![tool("send", "Sends all mail")];
+    let waiting = sandbox.run(&["-p", "again", "--output", "json"]).exits(3);
+    let call = &waiting.json()["pending"][0];
+    let (id, digest) = (call["call_id"].as_str().unwrap(), call["digest"].as_str().unwrap());
+    let approval = format!("{id}:{digest}");
+    sandbox
+        .run(&["resume", &session_of(&waiting), "--approve", &approval])
+        .success();
+    assert_eq!(calls_heard(&server), 2);
+    sandbox.run(&["-p", "again"]).success();
+    assert_eq!(calls_heard(&server), 3);
+}
+
 /// SPEC 6.8, 5.3: neither a saved rule nor the session's approval covers a tool that changed; a no leaves it changed.
 #[test]
 fn no_grant_covers_a_changed_tool() {
