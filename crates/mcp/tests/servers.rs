@@ -6,7 +6,8 @@ use aish_mcp::host::Nobody;
 use aish_mcp::memory::Memory;
 use aish_mcp::peer::Watch;
 use aish_mcp::servers::{Connector, Servers, State};
-use aish_mcp::{About, Alias, Endpoint, Era, ErrorKind, Host, McpError, Peer, ServerConfig, StdioEndpoint};
+use aish_mcp::tool::{Call, Caller};
+use aish_mcp::{About, Alias, Endpoint, Era, ErrorKind, Host, McpError, Peer, Pinned, ServerConfig, StdioEndpoint};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -227,4 +228,40 @@ async fn what_was_offered_is_remembered() {
     let changed = servers(&hanging, memory());
     changed.add(other).unwrap();
     assert!(tools(&changed, "a").is_empty());
+}
+
+/// SPEC 6.8: a call that was let through as another tool than the server has by now is not made, and says so.
+#[tokio::test]
+async fn a_tool_that_is_another_by_now() {
+    let script = Script::new([Act::Comes("send")]);
+    let servers = servers(&script, Memory::none());
+    servers.add(config("mail")).unwrap();
+    until(&servers, "mail", |state| *state == State::Ready).await;
+    let server = servers.get("mail").unwrap();
+    let definition = server.status.offer.tools.first().unwrap();
+    let now = Pinned::of(definition, &server.config.endpoint);
+    let before = Pinned {
+        description: "something else".to_owned(),
+        ..now.clone()
+    };
+    for (tool, pinned, expect) in [
+        ("send", &now, None),
+        ("send", &before, Some("no longer the one that was approved")),
+        ("gone", &now, Some("no longer offers it")),
+    ] {
+        let call = Call {
+            alias: &server.config.alias,
+            tool,
+            pinned: Some(pinned),
+            arguments: &Map::new(),
+            bytes_max: 1_000,
+            watch: Arc::new(|_| {}),
+        };
+        let result = servers.call(call).await;
+        match (result, expect) {
+            (Ok(_), None) => {}
+            (Err(error), Some(expect)) => assert!(error.message.contains(expect), "{error}"),
+            (other, _) => panic!("{tool}: {other:?}"),
+        }
+    }
 }
