@@ -1,6 +1,7 @@
 //! The program put together: environment, configuration, trust and ledger become an engine.
 
 use crate::cli::Common;
+use crate::config::resolved::McpTransport;
 use crate::config::{self, Config, ConfigError, Overrides, Resolved};
 use crate::failure::Failure;
 use crate::models::Registry;
@@ -281,9 +282,12 @@ impl App {
     /// What makes text fit to leave the process.
     pub fn redactor(&self) -> Redactor {
         let keys = self.key_variables();
+        let put_in = crate::mcp::secret_variables(&self.config().mcp.servers);
         let from_environment = keys
             .iter()
-            .filter_map(|name| Some(((*name).to_owned(), self.environment.text(name)?.trim().to_owned())));
+            .copied()
+            .chain(put_in)
+            .filter_map(|name| Some((name.to_owned(), self.environment.text(name)?.trim().to_owned())));
         let from_config = self
             .config()
             .secrets()
@@ -295,7 +299,7 @@ impl App {
         Redactor::new(from_environment.chain(from_config).chain(from_addresses))
     }
 
-    /// Addresses of models, with what they are called: people write passwords and keys into them.
+    /// Addresses of models and servers, with what they are called: people write passwords and keys into them.
     fn addresses(&self) -> impl Iterator<Item = (&str, &str)> {
         let in_environment = self
             .environment
@@ -303,7 +307,18 @@ impl App {
             .filter(|name| name.ends_with("_BASE_URL"))
             .filter_map(|name| Some((name, self.environment.text(name)?)));
         let models = self.config().models.iter();
-        in_environment.chain(models.map(|model| ("base_url", model.profile.base_url.as_str())))
+        let servers = self
+            .config()
+            .mcp
+            .servers
+            .iter()
+            .filter_map(|server| match &server.transport {
+                McpTransport::Http { url } => Some(("url", url.as_str())),
+                McpTransport::Stdio { .. } => None,
+            });
+        in_environment
+            .chain(models.map(|model| ("base_url", model.profile.base_url.as_str())))
+            .chain(servers)
     }
 }
 

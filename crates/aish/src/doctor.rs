@@ -1,6 +1,6 @@
 //! `aish doctor`: everything aish needs, looked at one by one; each a line that says how it is and what to do.
 //!
-//! A [`Finding`] is one such line. [`machine`] looks at this machine, `models` asks servers. Nothing is changed, no value of
+//! A [`Finding`] is one such line. [`machine`] looks at this machine, `models` asks models' servers, `servers` those of tools. Nothing is changed, no value of
 //! a key is shown, and all of it ends within [`TOTAL_TIMEOUT_S`] seconds, because whoever asks is waiting. It works where the
 //! configuration does not: that is what it is asked for most.
 
@@ -11,12 +11,13 @@ use crate::json;
 use crate::paths::{Environment, Paths};
 use crate::sessions::print;
 use aish_core::sanitize;
-use futures_util::future::join;
+use futures_util::future::join3;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 mod machine;
 mod models;
+mod servers;
 
 /// Seconds that all of it may take. Each server has less, see `models`.
 const TOTAL_TIMEOUT_S: u64 = 9;
@@ -157,9 +158,15 @@ pub async fn run(common: &Common, question: Question) -> Result<u8, Failure> {
             None => Vec::new(),
         }
     };
+    let connected = async {
+        match &app {
+            Some(app) => servers::all(app).await,
+            None => Vec::new(),
+        }
+    };
     let limit = Duration::from_secs(TOTAL_TIMEOUT_S);
-    match tokio::time::timeout(limit, join(ledger, asked)).await {
-        Ok((ledger, asked)) => findings.extend(ledger.into_iter().chain(asked)),
+    match tokio::time::timeout(limit, join3(ledger, asked, connected)).await {
+        Ok((ledger, asked, connected)) => findings.extend(ledger.into_iter().chain(asked).chain(connected)),
         Err(_) => findings.push(Finding::fail(
             "time",
             format!("the ledger or a server did not answer within {TOTAL_TIMEOUT_S} s"),
@@ -167,7 +174,7 @@ pub async fn run(common: &Common, question: Question) -> Result<u8, Failure> {
         )),
     }
     findings.extend(machine::surroundings(&environment));
-    findings.extend(app.iter().flat_map(machine::servers_and_project));
+    findings.extend(app.iter().filter_map(machine::project));
     let redactor = app.as_ref().map(App::redactor);
     for finding in &mut findings {
         if let Some(redactor) = &redactor {

@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use host::Front;
 use pins::PinFile;
 use publish::{Publisher, problem_of};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -46,6 +47,8 @@ mod setup;
 mod shelf;
 mod troubles;
 
+pub use setup::secret_variables;
+
 /// How long a prompt that is asked once waits for servers that nobody requires and nothing is remembered of.
 const ARRIVE_MS: u64 = 5_000;
 
@@ -59,6 +62,8 @@ pub struct Mcp {
     host: Arc<Front>,
     /// How the configuration writes them.
     written: list::Written,
+    /// Those of the configuration, by alias; nothing for one that could not be set up.
+    configured: BTreeMap<String, Option<ServerConfig>>,
     /// Publishes what they offer.
     publisher: JoinHandle<()>,
 }
@@ -117,7 +122,10 @@ impl Mcp {
         for remark in &setup.remarks {
             host.say(remark);
         }
+        let aliases = app.config().mcp.servers.iter().map(|server| server.alias.clone());
+        let mut configured: BTreeMap<String, Option<ServerConfig>> = aliases.map(|alias| (alias, None)).collect();
         for config in setup.servers {
+            configured.insert(config.alias.to_string(), Some(config.clone()));
             if let Err(duplicate) = servers.add(config) {
                 host.say(&format!("mcp: {duplicate}"));
             }
@@ -136,6 +144,7 @@ impl Mcp {
             dial,
             host,
             written: list::Written::of(&app.resolved),
+            configured,
             publisher,
         }
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use support::fake_server::FakeServer;
+use support::mcp_real::RealServers;
 use support::reply::Reply;
 use support::sandbox::{Output, Sandbox};
 
@@ -159,7 +160,7 @@ fn an_open_file_with_a_secret() {
     assert!(!output.stdout.contains("0123456789abcdef"));
     let mcp = lines(&output, "mcp").join("\n");
     assert!(
-        mcp.contains("FAIL") && mcp.contains("there is no program no-such-program-here"),
+        mcp.contains("FAIL") && mcp.contains("notes: ") && mcp.contains("no-such-program-here"),
         "{output:?}"
     );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
@@ -168,6 +169,42 @@ fn an_open_file_with_a_secret() {
         !lines(&output, "config").join("\n").contains("others can read it"),
         "{output:?}"
     );
+}
+
+/// SPEC 6.4, 10.4: MCP servers are connected to, all at once; what is wrong with one is told with what to do, and a hanging
+/// one keeps nothing from being told.
+#[test]
+fn mcp_servers() {
+    let Some(real) = RealServers::installed() else { return };
+    let model = FakeServer::builder().start();
+    let away = "[mcp.servers.away]\nurl = \"http://127.0.0.1:1/mcp\"\n\
+                [mcp.servers.mute]\ncommand = [\"sleep\", \"1000\"]\n\
+                [mcp.servers.unset]\nurl = \"${NOT_SET_ANYWHERE}/mcp\"\n";
+    let sandbox = Sandbox::with_model(&model).config(&format!("{}{away}", real.time("time")));
+    let output = sandbox.run(&["doctor"]).exits(1);
+    let of = |alias: &str| {
+        let found = lines(&output, "mcp")
+            .into_iter()
+            .find(|line| line.contains(&format!("  {alias}: ")));
+        found.unwrap_or_else(|| panic!("{alias} in {output:?}"))
+    };
+    assert!(
+        of("time").starts_with("ok ") && of("time").contains(" 2 tools, connected 20"),
+        "{output:?}"
+    );
+    assert!(
+        of("away").starts_with("FAIL") && of("away").contains("correct [mcp.servers.away]"),
+        "{output:?}"
+    );
+    assert!(
+        of("mute").starts_with("warn") && of("mute").contains("did not answer"),
+        "{output:?}"
+    );
+    assert!(
+        of("unset").starts_with("FAIL") && of("unset").contains("${NOT_SET_ANYWHERE} is not set"),
+        "{output:?}"
+    );
+    sandbox.assert_nothing_runs();
 }
 
 /// With `--probe` the model in use is asked one short question.

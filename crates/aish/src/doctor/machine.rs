@@ -2,7 +2,6 @@
 
 use super::Finding;
 use crate::app::App;
-use crate::config::resolved::McpTransport;
 use crate::paths::{Environment, Paths};
 use crate::term::{Colour, Look};
 use crate::trust::{Trust, project_dir};
@@ -188,39 +187,10 @@ fn on_path(environment: &Environment, program: &str) -> Option<PathBuf> {
         .find(runs)
 }
 
-/// Configured MCP servers, and whether the project here is trusted.
-pub(super) fn servers_and_project(app: &App) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for server in &app.config().mcp.servers {
-        let alias = &server.alias;
-        findings.push(match &server.transport {
-            McpTransport::Http { url } => match reqwest::Url::parse(url) {
-                Ok(_) => Finding::ok("mcp", format!("{alias}: {url} (not connected to here)")),
-                Err(error) => Finding::fail("mcp", format!("{alias}: {url}: {error}"), "correct its url"),
-            },
-            McpTransport::Stdio { command } => {
-                let program = command.first().map(String::as_str).unwrap_or_default();
-                match on_path(&app.environment, program) {
-                    Some(path) => Finding::ok("mcp", format!("{alias}: {} (not started here)", path.display())),
-                    None => Finding::fail(
-                        "mcp",
-                        format!("{alias}: there is no program {program}"),
-                        "install it, or write its whole path into `command`",
-                    ),
-                }
-            }
-        });
-        let unset = server
-            .auth_env
-            .as_deref()
-            .filter(|name| app.environment.text(name).is_none());
-        if let Some(variable) = unset {
-            let message = format!("{alias}: {variable} is not set");
-            findings.push(Finding::warn("mcp", message, format!("export {variable}=…")));
-        }
-    }
-    let dir = project_dir(&app.cwd, app.environment.path("HOME"));
-    findings.extend(dir.map(|dir| match app.trust.check(&dir).map(|checked| checked.trust) {
+/// Whether the project here is trusted.
+pub(super) fn project(app: &App) -> Option<Finding> {
+    let dir = project_dir(&app.cwd, app.environment.path("HOME"))?;
+    Some(match app.trust.check(&dir).map(|checked| checked.trust) {
         Ok(Trust::Trusted) => Finding::ok("project", format!("{} is trusted", dir.display())),
         Ok(Trust::Nothing) => Finding::ok("project", format!("nothing to read in {}", dir.display())),
         Ok(Trust::Unknown) => Finding::ok(
@@ -239,6 +209,5 @@ pub(super) fn servers_and_project(app: &App) -> Vec<Finding> {
             "look at .aish/config.toml, then: aish trust",
         ),
         Err(error) => Finding::fail("project", error.to_string(), "repair it"),
-    }));
-    findings
+    })
 }

@@ -9,6 +9,8 @@ mod change;
 mod look;
 mod take_over;
 
+pub use look::{Tried, try_all};
+
 /// Does it.
 ///
 /// # Errors

@@ -42,6 +42,18 @@ pub fn expand<'v>(text: &str, variable: impl Fn(&str) -> Option<&'v str>) -> Res
     Ok(expanded)
 }
 
+/// The variables that a text names; what is no variable is passed over.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    let insides = std::iter::from_fn(move || {
+        let (inside, after) = rest.split_once("${")?.1.split_once('}')?;
+        rest = after;
+        Some(inside)
+    });
+    let names = insides.map(|inside| inside.split_once(":-").map_or(inside, |(name, _)| name));
+    names.filter(|name| is_name(name))
+}
+
 fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     let begins = letters
@@ -80,6 +92,18 @@ mod tests {
             ("${B:-a:-b}", "a:-b"),
         ] {
             assert_eq!(expanded(text).unwrap(), expect, "{text}");
+        }
+    }
+
+    /// SPEC 10.5: which variables may be secrets is known without their values.
+    #[test]
+    fn named() {
+        for (text, expect) in [
+            ("Bearer ${A}", &["A"][..]),
+            ("${A}${B:-${C}}", &["A", "B"]),
+            ("$A ${} ${1} ${x y} ${A", &[]),
+        ] {
+            assert_eq!(names(text).collect::<Vec<_>>(), expect, "{text}");
         }
     }
 

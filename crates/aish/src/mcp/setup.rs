@@ -1,6 +1,6 @@
 //! Servers of the configuration, ready to be connected to: variables put in, tokens looked up, a minimal environment.
 
-use super::expand::expand;
+use super::expand::{expand, names};
 use crate::config::Config;
 use crate::config::resolved::{McpServer, McpTransport};
 use crate::paths::Environment;
@@ -113,6 +113,24 @@ impl Setup {
         }
         Ok(token.map(Secret::new))
     }
+}
+
+/// The variables whose values are secrets once they are put in: those in tokens, headers and a child's variables, and those
+/// elsewhere whose name says so. What every program gets anyway is none.
+pub fn secret_variables(servers: &[McpServer]) -> impl Iterator<Item = &str> {
+    servers.iter().flat_map(variables_of).filter(|name| !is_inherited(name))
+}
+
+fn variables_of(server: &McpServer) -> Vec<&str> {
+    let pairs = server.headers.values().chain(server.env.values());
+    let secrets = server.auth_token.iter().chain(pairs).map(Secret::expose);
+    let open: Vec<&str> = match &server.transport {
+        McpTransport::Http { url } => vec![url],
+        McpTransport::Stdio { command } => command.iter().map(String::as_str).collect(),
+    };
+    let in_open = open.into_iter().flat_map(names);
+    let in_open = in_open.filter(|name| aish_provider::http::is_secret_name(name));
+    secrets.flat_map(names).chain(in_open).collect()
 }
 
 /// Whether every child gets this variable.

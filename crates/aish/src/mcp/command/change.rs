@@ -1,6 +1,6 @@
 //! `aish mcp add` and `remove`: servers in the user's configuration.
 
-use super::look::{Troubles, ask};
+use super::look::{PATIENCE_S, Troubles, ask};
 use crate::app::App;
 use crate::cli::Add;
 use crate::config::edit::{EditError, Edited, NewServer, Place, add_servers, remove_server};
@@ -12,6 +12,7 @@ use aish_core::secret::Secret;
 use aish_mcp::Alias;
 use aish_mcp::servers::State;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Writes a server into the configuration, connects to it once, and says how that went. The server stays, however it went.
 ///
@@ -114,7 +115,7 @@ pub(super) fn open_secrets(server: &NewServer) -> BTreeSet<String> {
 async fn attempt(app: &App, alias: &str) -> Result<String, Failure> {
     let mut now = app.again()?;
     now.resolved.config.mcp.servers.retain(|server| server.alias == alias);
-    let list = ask(&now, Troubles::Kept, |_| true).await;
+    let list = ask(&now, Troubles::Kept, Duration::from_secs(PATIENCE_S), |_| true).await;
     let stays = format!("it stays configured; `aish mcp list` tries it again, `aish mcp remove {alias}` takes it out");
     let Some(server) = list.first() else {
         // Why it is not there was told by whoever set it up.

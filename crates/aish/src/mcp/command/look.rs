@@ -9,13 +9,14 @@ use crate::mcp::{Mcp, Say};
 use crate::oneshot::eprint_line;
 use crate::sessions::print;
 use crate::term::Look;
+use aish_mcp::ErrorKind;
 use aish_mcp::servers::{Server, State};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long servers are waited for before what came is shown: whoever typed the command is waiting too.
-const PATIENCE_S: u64 = 10;
+pub(super) const PATIENCE_S: u64 = 10;
 
 /// Lists the servers.
 ///
@@ -23,17 +24,8 @@ const PATIENCE_S: u64 = 10;
 /// Standard output is gone.
 pub(super) async fn servers(app: &App, output: Output) -> Result<u8, Failure> {
     // What is wrong is in the list.
-    let list = ask(app, Troubles::Kept, |_| true).await;
-    let written = Written::of(&app.resolved);
-    let unusable = Setup::of(app.config(), &app.environment, &app.cwd).unusable;
-    let unusable = unusable
-        .iter()
-        .filter_map(|(alias, problem)| Row::unusable(alias, problem, &written));
-    let rows: Vec<Row> = list
-        .iter()
-        .map(|server| Row::of(server, &written))
-        .chain(unusable)
-        .collect();
+    let patience = Duration::from_secs(PATIENCE_S);
+    let rows = rows(app, &ask(app, Troubles::Kept, patience, |_| true).await);
     let objects: Vec<Value> = rows.iter().map(Row::json).collect();
     let redactor = app.redactor();
     match list::objects(&objects, output) {
@@ -41,6 +33,17 @@ pub(super) async fn servers(app: &App, output: Output) -> Result<u8, Failure> {
         None if rows.is_empty() => print("no MCP server; `aish mcp add` adds one\n"),
         None => print(&redactor.redact(&list::table(&rows, columns(app)))),
     }
+}
+
+/// A row for each configured server: those that were tried, then those that cannot be.
+pub(in crate::mcp) fn rows(app: &App, tried: &[Server]) -> Vec<Row> {
+    let written = Written::of(&app.resolved);
+    let unusable = Setup::of(app.config(), &app.environment, &app.cwd).unusable;
+    let unusable = unusable
+        .iter()
+        .filter_map(|(alias, problem)| Row::unusable(alias, problem, &written));
+    let tried = tried.iter().map(|server| Row::of(server, &written));
+    tried.chain(unusable).collect()
 }
 
 /// Columns of the terminal that standard output is; as many as one likes where it is none.
@@ -53,7 +56,7 @@ fn columns(app: &App) -> usize {
 /// # Errors
 /// Standard output is gone.
 pub(super) async fn tools(app: &App, output: Output) -> Result<u8, Failure> {
-    let list = ask(app, Troubles::Told, |_| true).await;
+    let list = ask(app, Troubles::Told, Duration::from_secs(PATIENCE_S), |_| true).await;
     let text = list::objects(&list::tools_json(&list), output).unwrap_or_else(|| list::tools(&list));
     print(&app.redactor().redact(&text))
 }
@@ -64,7 +67,8 @@ pub(super) async fn tools(app: &App, output: Output) -> Result<u8, Failure> {
 /// There is no such tool, or standard output is gone.
 pub(super) async fn tool(app: &App, name: &str, output: Output) -> Result<u8, Failure> {
     let alias = name.split_once('.').map_or(name, |(alias, _)| alias);
-    let list = ask(app, Troubles::Told, |server| server.config.alias.as_str() == alias).await;
+    let is_its = |server: &Server| server.config.alias.as_str() == alias;
+    let list = ask(app, Troubles::Kept, Duration::from_secs(PATIENCE_S), is_its).await;
     let text = match output {
         Output::Text => list::tool(&list, name),
         Output::Json | Output::Jsonl => {
@@ -75,6 +79,42 @@ pub(super) async fn tool(app: &App, name: &str, output: Output) -> Result<u8, Fa
         return Err(Failure::failed(absence(app, &list, name)).hint("`aish mcp tools` lists them"));
     };
     print(&app.redactor().redact(&text))
+}
+
+/// How connecting to a server went.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// What it is called.
+    pub alias: String,
+    /// Where it is and what it has: one line, not redacted.
+    pub facts: String,
+    /// Whether it is there.
+    pub is_connected: bool,
+    /// What went wrong, and of which kind it is where a connection was tried at all; not redacted.
+    pub problem: Option<(Option<ErrorKind>, String)>,
+}
+
+/// Connects to every configured server once, all at the same time.
+pub async fn try_all(app: &App, patience: Duration) -> Vec<Tried> {
+    let list = ask(app, Troubles::Silent, patience, |_| true).await;
+    let rows = rows(app, &list);
+    let tried = rows.iter().map(|row| {
+        let server = list.iter().find(|server| server.config.alias.as_str() == row.alias());
+        let problem = match server.map(|server| &server.status.state) {
+            Some(State::Waiting { problem, .. } | State::Failed(problem)) => {
+                Some((Some(problem.kind.clone()), problem.message.clone()))
+            }
+            Some(State::Ready | State::Connecting) => None,
+            None => row.problem().map(|problem| (None, problem.to_owned())),
+        };
+        Tried {
+            alias: row.alias().to_owned(),
+            facts: row.facts(),
+            is_connected: server.is_some_and(|server| server.status.state == State::Ready),
+            problem,
+        }
+    });
+    tried.collect()
 }
 
 /// Why there is no such tool: one line.
@@ -88,35 +128,46 @@ fn absence(app: &App, list: &[Server], name: &str) -> String {
         None if is_configured => format!("there is no tool {name}: the server is not set up"),
         None => format!("there is no tool {name}: no server is named {alias}"),
         Some(State::Ready) => format!("there is no tool {name}: {alias} offers no such tool"),
-        Some(State::Connecting | State::Waiting { .. } | State::Failed(_)) => {
-            format!("there is no tool {name}: {alias} is not connected")
+        Some(State::Connecting) => format!("there is no tool {name}: {alias} has not answered yet"),
+        Some(State::Waiting { problem, .. } | State::Failed(problem)) => {
+            let problem = app.redactor().redact(&problem.message).into_owned();
+            format!("there is no tool {name}: {alias} is not connected: {problem}")
         }
     }
 }
 
-/// Whether what is wrong with servers becomes a status line.
+/// What becomes a status line of what is wrong with servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mcp) enum Troubles {
-    /// It does.
+    /// All of it.
     Told,
-    /// The caller shows it.
+    /// What the configuration has wrong; the caller shows how servers do.
     Kept,
+    /// Nothing; the caller shows all.
+    Silent,
 }
 
 /// Connects to every configured server, waits for those that concern the caller, and gives all of them. Waits no longer than
-/// the slowest of them may take, nor than [`PATIENCE_S`]; leaves nothing running.
-pub(in crate::mcp) async fn ask(app: &App, troubles: Troubles, concerns: impl Fn(&Server) -> bool) -> Vec<Server> {
+/// the slowest of them may take, nor than `patience`; leaves nothing running.
+pub(in crate::mcp) async fn ask(
+    app: &App,
+    troubles: Troubles,
+    patience: Duration,
+    concerns: impl Fn(&Server) -> bool,
+) -> Vec<Server> {
     let (engine, registry) = app.engine_without_model();
     let mcp = Mcp::start(app, &engine, &registry);
     let redactor = engine.redactor.clone();
     let told: Say = Arc::new(move |line| eprint_line(&redactor.redact(line)));
-    // What the configuration itself has wrong is told in any case: nobody waits for a server to say it.
-    mcp.listen(told);
-    if troubles == Troubles::Kept {
+    // What the configuration has wrong is known by now, before anybody waited for a server.
+    if troubles != Troubles::Silent {
+        mcp.listen(told);
+    }
+    if troubles != Troubles::Told {
         mcp.listen(Arc::new(|_| {}));
     }
     // Whoever is late is shown as it is.
-    let _ = tokio::time::timeout(Duration::from_secs(PATIENCE_S), mcp.settled(concerns)).await;
+    let _ = tokio::time::timeout(patience, mcp.settled(concerns)).await;
     let list = mcp.servers().list();
     mcp.close().await;
     list

@@ -10,6 +10,10 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 const GAP: &str = "  ";
 /// Columns that a place has at least, however narrow the terminal.
 const PLACE_COLUMNS_MIN: usize = 16;
+/// Columns of a place in a sentence.
+const FACTS_PLACE_COLUMNS: usize = 60;
+/// Parts of a path that are shown where all of it is too long.
+const PATH_PARTS_MAX: usize = 3;
 /// Characters of a problem that are shown.
 const PROBLEM_CHARS_MAX: usize = 300;
 
@@ -127,6 +131,22 @@ impl Row {
         })
     }
 
+    /// What it is called.
+    pub fn alias(&self) -> &str {
+        &self.alias
+    }
+
+    /// What is wrong with it.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Where it is, how many tools it has and which protocol it speaks, or how it does: one line, without its alias.
+    pub fn facts(&self) -> String {
+        let place = shortened(&self.place, FACTS_PLACE_COLUMNS);
+        format!("{place}, {}, {}", self.count(), self.state)
+    }
+
     fn count(&self) -> String {
         match self.tools {
             1 => "1 tool".to_owned(),
@@ -190,12 +210,25 @@ fn shortened(place: &Place, columns: usize) -> String {
     if whole.width() <= columns {
         return whole;
     }
-    let short = line(words, |at, word| match (at, word.starts_with('/')) {
-        (0, _) => last_part(word),
-        (_, true) if word.matches('/').count() > 1 => format!("…/{}", last_part(word)),
-        (_, true | false) => word.to_owned(),
-    });
-    cut(&short, columns)
+    let with_parts = |parts: usize| {
+        line(words, |at, word| match at {
+            0 => last_part(word),
+            _ => end_of_path(word, parts),
+        })
+    };
+    let mut shorter = (1..=PATH_PARTS_MAX).rev().map(with_parts);
+    shorter
+        .find(|line| line.width() <= columns)
+        .unwrap_or_else(|| cut(&with_parts(1), columns))
+}
+
+/// The last parts of an absolute path; anything else, and a path that has no more parts, as it stands.
+fn end_of_path(word: &str, parts: usize) -> String {
+    let cut = word.rmatch_indices('/').nth(parts.saturating_sub(1));
+    match cut {
+        Some((at, _)) if at > 0 && word.starts_with('/') => format!("…{}", word.get(at..).unwrap_or_default()),
+        Some(_) | None => word.to_owned(),
+    }
 }
 
 /// Words of a command in a line; quoted where it would not be seen where one ends.

@@ -58,7 +58,7 @@ fn laid_out() {
     let text = table(&rows(), 80);
     insta::assert_snapshot!(text, @r#"
     git    mcp-server-git --repository 'my notes'  12 tools  connected 2025-11-25
-    files  node …/index.js /srv                    12 tools  connected 2025-11-25
+    files  node …/dist/index.js /srv               12 tools  connected 2025-11-25
     hole   http://h.example/\x1b[31mmcp              1 tool  connected 2025-11-25
            of this session; `aish mcp add` keeps it
     down   http://127.0.0.1:9/mcp                   0 tools  trying again in 2 s
@@ -85,7 +85,9 @@ fn whole_in_a_file() {
 fn narrow() {
     let shown = |words: &[&str]| shortened(&command(words), 20);
     assert_eq!(shown(&["/bin/cat"]), "cat");
-    assert_eq!(shown(&["cat", "/very/long/way/to/x"]), "cat …/x");
+    assert_eq!(shown(&["cat", "/very/long/way/to/x"]), "cat …/way/to/x");
+    assert_eq!(shown(&["cat", "/very/longer/way/a/b/index.js"]), "cat …/a/b/index.js");
+    assert_eq!(shown(&["cat", "/srv", "/very/long/way/to/x"]), "cat /srv …/way/to/x");
     assert_eq!(shown(&["program", "with", "many", "arguments"]), "program with many a…");
     assert_eq!(shown(&["p", ""]), "p ''");
     assert_eq!(shown(&["/"]), "/");
