@@ -8,9 +8,9 @@ use crate::message::Part;
 /// Bytes of one image in base64: the lowest limit of the four wire formats (Anthropic: "image exceeds 5 MB maximum" counts the
 /// encoded text).
 pub const IMAGE_BASE64_BYTES_MAX: usize = 5 << 20;
-/// Characters of base64 of all images of one result, and of all results in one request: Anthropic refuses requests above
-/// 32 MB, and a question may bring 20 MB.
-pub const RESULT_IMAGES_BASE64_BYTES_MAX: usize = 10_000_000;
+/// Bytes of base64 of all images of one result, and of all results in one request: Anthropic refuses requests above 32 MB, and
+/// a question may bring 20 MB.
+pub const RESULT_IMAGES_BASE64_BYTES_MAX: usize = 2 * IMAGE_BASE64_BYTES_MAX;
 /// Images of one question or one result: with more, Anthropic takes only small ones.
 pub const IMAGES_MAX: usize = 20;
 

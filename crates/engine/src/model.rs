@@ -148,6 +148,9 @@ impl Driver {
                     model.name
                 ));
             }
+            if model.images && prompt.images_left_out > 0 {
+                self.say_once("only the newest images of results go along in requests; the ledger keeps the others");
+            }
             if !model.images && prompt.has_images() {
                 self.say_once(&format!("{} takes no images: they are named in words", model.name));
                 for image in prompt.new_result_images() {

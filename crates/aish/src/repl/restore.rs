@@ -221,6 +221,26 @@ mod tests {
         ");
     }
 
+    /// SPEC 2.8, 6.5: so are images of results.
+    #[test]
+    fn images_of_results_are_named() {
+        let mut drafts = round();
+        for draft in &mut drafts {
+            if let Body::ToolResult(result) = &mut draft.body {
+                result.output = "drawn".into();
+                result.parts = vec![Part::Image {
+                    media_type: "image/png".into(),
+                    data: "AAAA".repeat(100),
+                }];
+            }
+        }
+        let text = shown(&session(drafts));
+        assert!(
+            text.contains("    drawn\n    [image image/png, 1 KB]\n--- 2 files found"),
+            "{text}"
+        );
+    }
+
     /// SPEC 2.8: a long session shows its end and says so; SPEC 2.9: what was cleared is not shown.
     #[test]
     fn long_and_cleared_sessions() {

@@ -121,6 +121,27 @@ mod tests {
         assert!(text(Some("call_9_9")).unwrap_err().contains("call_9_9"));
     }
 
+    /// SPEC 6.5: the images of a result are named, with their size; their bytes are not for a screen.
+    #[test]
+    fn images_of_results() {
+        let id = SessionId::from_parts(0, 7);
+        let data = ToolResult {
+            tool_call_id: CallId::nth(1, 1),
+            name: "pics.draw".into(),
+            output: "drawn".into(),
+            success: true,
+            parts: vec![Part::Image {
+                media_type: "image/png".into(),
+                data: "AAAA".repeat(4_000),
+            }],
+            end: ResultEnd::Completed,
+        };
+        let event = Draft::tool_result(0, "drawn", data).place(&id, 1, 0);
+        let session = Session::load(id, vec![event]);
+        let text = result_text(&session, None, &Redactor::default());
+        assert_eq!(text.unwrap(), "drawn\n[image image/png, 12 KB]\n");
+    }
+
     /// The last thinking is shown whole, escaped and without secrets; a reply without any is passed over.
     #[test]
     fn thinking_in_full() {

@@ -75,6 +75,7 @@ fn stepped(amount: usize, max: usize) -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::{IMAGE_CHARS, can_shrink, fit};
     use super::*;
     use aish_core::id::CallId;
 
@@ -109,6 +110,41 @@ mod tests {
         check(&[&[4][..]; 20], &[1; 20]);
         check(&[&[4][..]; 21], &[&[0; 5][..], &[1; 16]].concat());
         check(&[&[3_000_000, 3_000_000], &[], &[3_000_000, 3_000_000]], &[1, 0, 2]);
-        check(&[&[5 << 20], &[5 << 20]], &[0, 1]);
+        check(&[&[5 << 20], &[5 << 20]], &[1, 1]);
+        check(&[&[5 << 20], &[5 << 20], &[1]], &[0, 1, 1]);
+    }
+
+    /// SPEC 3.7, 6.5: images of results count for what they are; they go with old results, and last of all with new ones.
+    #[test]
+    fn images_make_room() {
+        let user = |text: &str| Message::User {
+            parts: vec![Part::text(text)],
+        };
+        let answer = |text: &str| Message::Assistant {
+            parts: vec![Part::text(text)],
+            calls: Vec::new(),
+            model: None,
+        };
+        let mut messages = vec![
+            user("a"),
+            result(&[4, 4]),
+            answer("b"),
+            user("c"),
+            answer("d"),
+            result(&[4, 4, 4]),
+        ];
+        let counts = |messages: &[Message]| {
+            let each = messages.iter().map(|message| of_result(message).count());
+            (each.clone().sum::<usize>(), each.last().unwrap_or_default())
+        };
+        fit(&mut messages, 4 * IMAGE_CHARS);
+        assert_eq!(counts(&messages), (3, 3));
+        assert!(can_shrink(&messages));
+        fit(&mut messages, 2 * IMAGE_CHARS);
+        assert_eq!(counts(&messages), (1, 1));
+        fit(&mut messages, 10);
+        assert_eq!(counts(&messages), (0, 0));
+        let said = format!("{messages:?}").matches("does not fit the context").count();
+        assert_eq!(said, 3);
     }
 }

@@ -136,7 +136,7 @@ fn images() {
     assert_eq!(kept.images.len(), 2);
     assert_eq!(
         kept.remarks,
-        ["an image (unknown type, 3933 KB), left out: together they are too large"]
+        ["an image (unknown type, 1 KB), left out: together they are too large"]
     );
 }
 

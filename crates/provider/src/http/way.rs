@@ -325,6 +325,24 @@ mod tests {
         assert_eq!(told.last_chunk(), Some(&[unknown(vec![signed("2")]), plain]));
     }
 
+    /// SPEC 3.7, 6.5: an image of a result that was refused is told in its text; the result's other images still go along.
+    #[test]
+    fn images_of_results() {
+        let result = |output: &str, parts| Message::Tool {
+            call_id: aish_core::CallId::nth(1, 1),
+            provider_id: None,
+            name: "pics.draw".to_owned(),
+            output: output.to_owned(),
+            success: true,
+            parts,
+        };
+        let messages = [result("drawn", vec![image("A"), image("B")])];
+        let mut way = Way::of(ModelProfile::openai_chat("http://127.0.0.1:8080/v1", "m"));
+        way.refuse_images([mark_of_image("A")]);
+        let told = format!("drawn\n{IMAGE_REFUSED}");
+        assert_eq!(*way.messages(&messages), [result(&told, vec![image("B")])]);
+    }
+
     /// SPEC 3.7, 12: images are told apart, and what is remembered of them is bounded.
     #[test]
     fn marks() {
