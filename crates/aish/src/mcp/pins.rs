@@ -151,16 +151,18 @@ fn stamp_of(path: &Path) -> Option<Stamp> {
 
 fn read(path: &Path) -> Result<BTreeMap<String, Pinned>, String> {
     let damaged = |problem: &str| format!("{} is damaged: {problem}; repair or remove it", path.display());
-    let mut bytes = Vec::new();
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    let unreadable = |error: io::Error| format!("cannot read {}: {error}", path.display());
+    match std::fs::metadata(path) {
+        Ok(file) if file.is_file() => {}
+        // Opening a pipe would wait for somebody who writes into it.
+        Ok(_) => return Err(damaged("it is no file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-    };
+        Err(error) => return Err(unreadable(error)),
+    }
+    let mut bytes = Vec::new();
     let bytes_max = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX);
-    file.take(bytes_max + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > FILE_BYTES_MAX {
         return Err(damaged("it is too large"));
     }
@@ -258,6 +260,12 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"mail.send\": 7}");
         std::fs::remove_file(&path).unwrap();
         assert_eq!(pins.changed("mail.list", &pinned("a")), None);
+        std::fs::create_dir(&path).unwrap();
+        assert!(
+            pins.changed("mail.list", &pinned("a"))
+                .unwrap()
+                .contains("it is no file")
+        );
     }
 
     /// SPEC 6.8: what every child inherits is no part of a pin; what was set for it is.
