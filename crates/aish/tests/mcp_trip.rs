@@ -13,12 +13,16 @@ use support::sandbox::Sandbox;
 
 /// Types a line, waits for the prompt behind what comes of it, and gives what came.
 fn said(terminal: &Terminal, line: &str) -> String {
-    terminal.send_line(line);
     let typed = format!("❯ {}\n", line.trim_end());
-    let behind = |text: &str| text.rsplit_once(&typed).map(|(_, behind)| behind.to_owned());
-    let screen = terminal.wait_for(&format!("the prompt after {line}"), |screen| {
-        behind(&screen.contents()).is_some_and(|text| text.trim_end().ends_with('❯'))
-    });
+    let before = terminal.screen_text().matches(&typed).count();
+    terminal.send_line(line);
+    let behind = |text: &str| {
+        let is_there = text.matches(&typed).count() > before;
+        let behind = text.rsplit_once(&typed).map(|(_, behind)| behind.to_owned());
+        behind.filter(|behind| is_there && behind.trim_end().ends_with('❯'))
+    };
+    let what = format!("the prompt after {line}");
+    let screen = terminal.wait_for(&what, |screen| behind(&screen.contents()).is_some());
     behind(&screen).unwrap_or_default()
 }
 

@@ -56,8 +56,16 @@ impl Mcp {
         let url = url.ok_or("an address begins with http:// or https://, e.g. http://127.0.0.1:8080/mcp")?;
         let alias = match alias {
             Some(alias) => Alias::parse(alias).map_err(|error| error.to_string())?,
-            None => Alias::of_url(&url, |name| self.servers().get(name).is_some()),
+            None => Alias::of_url(&url, |name| {
+                self.servers().get(name).is_some() || self.configured.contains_key(name)
+            }),
         };
+        let is_there = self.servers().get(alias.as_str()).is_some();
+        if !is_there && self.configured.contains_key(alias.as_str()) {
+            return Err(format!(
+                "{alias} is the configuration's: :mcp reconnect {alias} connects to it"
+            ));
+        }
         let before = Before {
             is_new: true,
             ..self.before(alias.as_str())
@@ -84,16 +92,21 @@ impl Mcp {
     pub async fn disconnect(&self, alias: &str) -> bool {
         let was_there = self.servers().remove(alias).await;
         self.host.troubles.is_over(alias);
+        self.host.shelf.forget(alias);
         was_there
     }
 
-    /// Fetches what a server offers anew, or connects to it now if it is not connected. Returns at once; `None` when there is
-    /// no such server.
+    /// Fetches what a server offers anew, or connects to it now if it is not connected; also to one of the configuration that was
+    /// disconnected. Returns at once; `None` when there is no such server.
     pub fn reconnect(&self, alias: &str) -> Option<Before> {
-        self.servers().get(alias)?;
         let before = self.before(alias);
-        self.servers().refresh(alias);
-        Some(before)
+        if self.servers().get(alias).is_some() {
+            self.servers().refresh(alias);
+            return Some(before);
+        }
+        let config = self.configured.get(alias)?.clone()?;
+        self.servers().add(config).ok()?;
+        Some(Before { is_new: true, ..before })
     }
 
     fn before(&self, alias: &str) -> Before {

@@ -39,6 +39,13 @@ impl Shelf {
             News::ToolsChanged | News::ResourceUpdated { .. } | News::Log { .. } | News::Stderr { .. } => {}
         }
     }
+
+    /// Lets go of all lists of a server that is gone.
+    pub fn forget(&self, alias: &str) {
+        self.prompts.forget(alias);
+        self.resources.forget(alias);
+        self.templates.forget(alias);
+    }
 }
 
 /// One kind of list, by alias.

@@ -85,7 +85,7 @@ pub const ROWS: &[Row] = &[
         name: "reconnect",
         arguments: "ALIAS",
         follows: Follows::Alias,
-        help: "fetches what it offers anew; connects where it is not",
+        help: "fetches what it offers anew, or connects",
         read: |rest| one(rest).map(What::Reconnect),
     },
     Row {
@@ -114,7 +114,7 @@ pub const ROWS: &[Row] = &[
         name: "resources",
         arguments: "[ALIAS]",
         follows: Follows::Alias,
-        help: "the resources; @ALIAS:URI in a text sends one along",
+        help: "the resources; @ALIAS:URI in a text sends one",
         read: |rest| at_most_one(rest).map(What::Resources),
     },
     Row {
@@ -241,11 +241,11 @@ mod tests {
         :mcp list                 the servers: alias, address, tools, how they do
         :mcp connect URL [ALIAS]  connects to a server until you leave
         :mcp disconnect ALIAS     ends the connection to a server
-        :mcp reconnect ALIAS      fetches what it offers anew; connects where it is not
+        :mcp reconnect ALIAS      fetches what it offers anew, or connects
         :mcp tools [ALIAS]        the tools, a line each
         :mcp tool ALIAS.NAME      a tool in full, with its schema
         :mcp prompts [ALIAS]      the prompts; :ALIAS.NAME asks one
-        :mcp resources [ALIAS]    the resources; @ALIAS:URI in a text sends one along
+        :mcp resources [ALIAS]    the resources; @ALIAS:URI in a text sends one
         :mcp login ALIAS          logs in at a server that asks for it
         :mcp log ALIAS            what a server wrote to its log and standard error
         ");
