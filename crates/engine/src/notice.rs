@@ -45,6 +45,15 @@ pub enum Notice {
         /// What it printed.
         text: String,
     },
+    /// A running call says how far it has come.
+    CallStep {
+        /// Which call.
+        call: CallId,
+        /// Of which tool.
+        tool: String,
+        /// One line.
+        line: String,
+    },
     /// A command the person typed printed this.
     CommandOutput(String),
     /// A call came to its end, run or not.
@@ -131,6 +140,15 @@ impl Notices {
                 before.push_str(&text);
                 drop_beginning(before);
             }
+            // Only how far it is now is of interest.
+            (
+                Some(Notice::CallStep {
+                    call: same,
+                    line: before,
+                    ..
+                }),
+                Notice::CallStep { call, line, .. },
+            ) if *same == call => *before = line,
             (Some(Notice::CommandOutput(before)), Notice::CommandOutput(text)) => {
                 before.push_str(&text);
                 drop_beginning(before);

@@ -295,6 +295,7 @@ fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: 
     });
     let progress = Forward {
         call: call.job.call.clone(),
+        tool: call.name.clone(),
         notices: notices.clone(),
     };
     let (policy, name) = (settings.policy.clone(), call.name.clone());
@@ -363,6 +364,7 @@ fn with_limit(output: &str, limit: u32) -> String {
 /// Progress of a call, told as notices.
 struct Forward {
     call: CallId,
+    tool: String,
     notices: Notices,
 }
 
@@ -371,6 +373,14 @@ impl Progress for Forward {
         self.notices.push(Notice::ToolOutput {
             call: self.call.clone(),
             text: text.to_owned(),
+        });
+    }
+
+    fn step(&self, line: &str) {
+        self.notices.push(Notice::CallStep {
+            call: self.call.clone(),
+            tool: self.tool.clone(),
+            line: line.to_owned(),
         });
     }
 }

@@ -16,14 +16,12 @@ use aish_tools::{CANCELLED, Cancel, Progress, Tool, ToolContext, ToolOutput, can
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::mpsc;
+use steps::Steps;
 
 /// Characters of an error or a progress message that are passed on.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 /// Characters of a result's one line.
 const SUMMARY_CHARS_MAX: usize = 80;
-/// Progress that waits to be shown; what comes while it is full is not shown.
-const PROGRESS_WAITING_MAX: usize = 64;
 /// Numbers of a size that are written without an exponent.
 const PLAIN_NUMBER_MAX: f64 = 1e15;
 
@@ -102,29 +100,16 @@ impl McpTool {
     }
 
     async fn call(&self, arguments: &Map<String, Value>, bytes_max: usize, progress: &dyn Progress) -> ToolOutput {
-        let (sender, mut progressed) = mpsc::channel::<Progressed>(PROGRESS_WAITING_MAX);
-        let watch: Watch = Arc::new(move |progressed| {
-            // What nobody has shown yet is not worth more memory.
-            let _ = sender.try_send(progressed);
-        });
-        let mut call = self.caller.call(Call {
+        let steps = Steps::new();
+        let call = self.caller.call(Call {
             alias: &self.alias,
             tool: &self.bare_name,
             pinned: Some(&self.pinned),
             arguments,
             bytes_max,
-            watch,
+            watch: steps.watch(),
         });
-        let result = loop {
-            tokio::select! {
-                biased;
-                Some(step) = progressed.recv() => progress.output(&progress_line(&step)),
-                result = &mut call => break result,
-            }
-        };
-        while let Ok(step) = progressed.try_recv() {
-            progress.output(&progress_line(&step));
-        }
+        let result = steps.shown_while(call, progress).await;
         match result {
             Ok(outcome) => self.output_of(outcome),
             Err(error) => self.failure(&error),
@@ -242,8 +227,8 @@ fn progress_line(step: &Progressed) -> String {
         .map(str::trim)
         .filter(|message| !message.is_empty())
     {
-        Some(message) => format!("{} ({numbers})\n", shortened(message, MESSAGE_CHARS_MAX)),
-        None => format!("{numbers}\n"),
+        Some(message) => format!("{} ({numbers})", shortened(message, MESSAGE_CHARS_MAX)),
+        None => numbers,
     }
 }
 
@@ -277,6 +262,8 @@ fn summary_of(output: &str, images: usize) -> String {
         format!("{said}, {pictures}")
     }
 }
+
+mod steps;
 
 #[cfg(test)]
 mod tests;

@@ -107,6 +107,11 @@ impl ToolOutput {
 pub trait Progress: Send + Sync {
     /// A piece of output as it appears; raw, not yet safe for a terminal.
     fn output(&self, text: &str);
+
+    /// How far the call has come, one line that is no part of its result; raw, too.
+    fn step(&self, line: &str) {
+        self.output(&format!("{line}\n"));
+    }
 }
 
 /// Progress nobody watches.

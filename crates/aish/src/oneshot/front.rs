@@ -213,6 +213,7 @@ impl<'a> Front<'a> {
                 } => {
                     self.say(&retry_text(&problem, attempt, Duration::from_millis(wait_ms)));
                 }
+                Notice::CallStep { tool, line, .. } => self.say(&format!("{tool}: {line}")),
                 Notice::CallEnded { readable, summary, .. } => self.say(&format!("{readable}: {summary}")),
                 Notice::Text(_)
                 | Notice::ReplyEnded

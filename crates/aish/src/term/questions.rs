@@ -78,11 +78,10 @@ impl<P: Person> Asking<'_, P> {
     pub async fn fill(&self, server: &str, message: &str, form: &Form) -> io::Result<Filled> {
         let mut head = self.head(&format!("mcp: {server} asks:")) + &self.quoted(message, Shown::Beginning);
         for name in form.secrets() {
-            let line = format!(
-                "  careful: '{}' looks like a secret, which no server may ask for in this way\n",
+            head += &self.warning(&format!(
+                "'{}' looks like a secret, which no server may ask for",
                 short(&name)
-            );
-            head += &self.look.paint(BOLD, &line);
+            ));
         }
         match self.yes_or_no(&head, "answer it?", Usual::No, None).await? {
             Said::Yes => {}
@@ -129,7 +128,7 @@ impl<P: Person> Asking<'_, P> {
         shown += &line;
         shown += &format!("  host: {}\n", self.look.paint(BOLD, &address.host));
         for warning in &address.warnings {
-            shown += &self.look.paint(BOLD, &format!("  careful: {warning}\n"));
+            shown += &self.warning(warning);
         }
         self.yes_or_no(&shown, "open it?", Usual::No, None).await
     }
@@ -148,6 +147,13 @@ impl<P: Person> Asking<'_, P> {
     fn head(&self, text: &str) -> String {
         let mut out = String::new();
         Rows::new("", "  ", self.look.width()).push(text, &mut out);
+        self.look.paint(BOLD, &out) + "\n"
+    }
+
+    /// Something to mind before saying yes; a safe line.
+    fn warning(&self, text: &str) -> String {
+        let mut out = String::new();
+        Rows::new("  ", "    ", self.look.width()).push(&format!("careful: {text}"), &mut out);
         self.look.paint(BOLD, &out) + "\n"
     }
 

@@ -112,6 +112,7 @@ impl Renderer {
                 self.open_frame(Some(call.clone()), readable, out);
             }
             Notice::ToolOutput { call, text } => self.printed(call, text, out),
+            Notice::CallStep { call, line, .. } => self.step(call, line, out),
             Notice::CommandOutput(text) => self.command_printed(text, out),
             Notice::CallEnded {
                 call,
@@ -328,6 +329,24 @@ impl Renderer {
         }
         let text = self.clean.push(piece);
         self.frame_rows(&text, out);
+    }
+
+    /// How far a call has come: beside its result, and not counted as a part of it.
+    fn step(&mut self, call: &CallId, line: &str, out: &mut Output) {
+        let is_open = matches!(&self.region, Region::Frame(frame) if frame.call.as_ref() == Some(call));
+        if !is_open {
+            self.open_frame(Some(call.clone()), call.as_str(), out);
+        }
+        self.release(out);
+        let line = sanitize::single_line(&self.redactor.redact(line)).into_owned();
+        let mut shown = String::new();
+        if let Region::Frame(frame) = &mut self.region {
+            frame.rows.break_row(&mut shown);
+        }
+        let mut rows = Rows::new(frame::INDENT, frame::INDENT, self.look.width());
+        rows.push(&line, &mut shown);
+        rows.break_row(&mut shown);
+        out.push(Stream::Frame, &self.look.paint(DIM, &shown));
     }
 
     fn command_printed(&mut self, piece: &str, out: &mut Output) {

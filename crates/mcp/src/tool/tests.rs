@@ -59,7 +59,7 @@ impl Caller for Scripted {
                 Behaviour::Reports(steps) => {
                     for step in steps {
                         (call.watch)(step.clone());
-                        tokio::task::yield_now().await;
+                        tokio::time::sleep(Duration::from_secs(1)).await;
                     }
                     Ok(Outcome::default())
                 }
@@ -236,7 +236,7 @@ async fn errors() {
 }
 
 /// SPEC 6.9: progress shows as lines.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn progress_shows() {
     let step = |progress: f64, total: Option<f64>, message: Option<&str>| Progressed {
         progress,
@@ -253,6 +253,31 @@ async fn progress_shows() {
     let shown = Shown::default();
     tool.run(&action, &context(), &shown, cancelled).await;
     assert_eq!(*shown.0.lock().unwrap(), "one\\n\\x07 (1/3)\n0.12\n1e300/NaN\n");
+}
+
+/// SPEC 6.9, 12: of a flood of progress a few lines a second are shown, and always the last.
+#[tokio::test(start_paused = true)]
+async fn progress_that_floods() {
+    let steps = steps::Steps::new();
+    let watch = steps.watch();
+    let flood = async move {
+        for n in 1..=100_000_u32 {
+            watch(Progressed {
+                progress: f64::from(n),
+                total: None,
+                message: None,
+            });
+            if n % 1_000 == 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    };
+    let shown = Shown::default();
+    steps.shown_while(flood, &shown).await;
+    let shown = shown.0.lock().unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!((5..=12).contains(&lines.len()), "{lines:?}");
+    assert_eq!(lines.last(), Some(&"100000"));
 }
 
 /// SPEC 3.5a, 6.9: a call that is cancelled answers, and the request to the server is dropped.

@@ -120,6 +120,7 @@ impl Lane {
 fn tell(notice: Notice, call: &Call, redactor: &aish_core::redact::Redactor) {
     match notice {
         Notice::ToolOutput { text, .. } => call.progress.output(&redactor.redact(&text)),
+        Notice::CallStep { line, .. } => call.progress.step(&redactor.redact(&line)),
         Notice::Status(line) => crate::oneshot::eprint_line(&line),
         Notice::Asking { .. }
         | Notice::Text(_)
