@@ -11,8 +11,10 @@ use tokio::sync::watch;
 /// Turns true at the first signal that asks to end.
 pub fn end_asked() -> Cancel {
     let (ask, asked) = watch::channel(false);
+    // Listened for from now on, not from when the task is first polled: a signal in between would end the program at once.
+    let first = asked_to_end();
     tokio::spawn(async move {
-        asked_to_end().await;
+        first.await;
         let _ = ask.send(true);
         // The channel stays open: one that is closed looks like nobody who could cancel.
         std::future::pending::<()>().await;
@@ -35,7 +37,7 @@ pub async fn unless_ended<T>(cancel: &Cancel, work: impl Future<Output = T>) -> 
 }
 
 /// Waits for the first signal that asks to end. One that was ignored when the program started (`nohup`) stays ignored.
-async fn asked_to_end() {
+fn asked_to_end() -> impl Future<Output = ()> {
     let ignored = ignored_mask();
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let mut first: FuturesUnordered<_> = kinds
@@ -44,9 +46,11 @@ async fn asked_to_end() {
         .filter_map(|kind| signal(kind).ok())
         .map(|mut signal| async move { signal.recv().await })
         .collect();
-    if first.next().await.is_none() {
-        // None can be listened to: then none ever comes.
-        std::future::pending::<()>().await;
+    async move {
+        if first.next().await.is_none() {
+            // None can be listened to: then none ever comes.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

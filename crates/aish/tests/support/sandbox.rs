@@ -268,6 +268,11 @@ impl Running {
         self.stderr.wait_for("stderr", needle);
     }
 
+    /// What has come on standard error until now.
+    pub fn stderr_so_far(&self) -> String {
+        self.stderr.wait(Duration::ZERO, |_| true).0
+    }
+
     /// Waits for the end, within the limit of one run.
     pub fn finish(mut self) -> Output {
         let deadline = Instant::now() + Duration::from_secs(RUN_S_MAX);

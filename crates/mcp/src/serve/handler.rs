@@ -27,6 +27,8 @@ const CLIENT_CHARS_MAX: usize = 80;
 #[derive(Clone)]
 pub(super) struct Handler {
     backend: Arc<dyn Backend>,
+    /// Turns true when nobody listens any more: every call is to end.
+    hung_up: Cancel,
 }
 
 /// Tells a call to end when whoever waited for it is gone.
@@ -39,8 +41,8 @@ impl Drop for EndOnDrop {
 }
 
 impl Handler {
-    pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend }
+    pub(super) fn new(backend: Arc<dyn Backend>, hung_up: Cancel) -> Self {
+        Self { backend, hung_up }
     }
 
     /// Performs a call, asking in between.
@@ -134,11 +136,13 @@ impl ServerHandler for Handler {
             cancel,
         };
         let token = context.meta.get_progress_token();
+        let mut hung_up = self.hung_up.clone();
         let mut performing = std::pin::pin!(self.perform(call, request, &context));
         tokio::select! {
             response = &mut performing => return Ok(response),
             () = latest.tell(&context.peer, token) => {}
             () = context.ct.cancelled() => {}
+            () = aish_tools::cancelled(&mut hung_up) => {}
         }
         // Nobody reads the answer; what runs is still seen to its end.
         drop(end);

@@ -83,10 +83,11 @@ pub async fn serve(
         .disable_allowed_hosts()
         .with_max_request_body_bytes(MESSAGE_BYTES_MAX);
     let end_sessions = config.cancellation_token.clone();
+    let hung_up = stop.clone();
     let server = Arc::new(Server {
         guard: Guard { address, token },
         service: StreamableHttpService::new(
-            move || Ok(Handler::new(Arc::clone(&backend))),
+            move || Ok(Handler::new(Arc::clone(&backend), hung_up.clone())),
             Arc::clone(&sessions),
             config,
         ),

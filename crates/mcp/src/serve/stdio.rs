@@ -21,7 +21,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -31,6 +31,8 @@ const PIECES_MAX: usize = 4;
 const OUTGOING_MAX: usize = 256;
 /// How long a client may take to read a message.
 const WRITE_TIMEOUT_S: u64 = 60;
+/// How long calls may still take when the client says no more: one that only wrote what it wants reads the answers.
+const DRAIN_MS: u64 = 500;
 /// How long the last messages may take to be read when it all ends.
 const FLUSH_TIMEOUT_MS: u64 = 1_000;
 
@@ -61,8 +63,10 @@ pub async fn serve(
 }
 
 async fn speak(backend: Arc<dyn Backend>, pipe: Pipe, mut stop: Cancel) -> io::Result<()> {
+    let (hang_up, hung_up) = watch::channel(false);
+    let mut input_ended = pipe.input_ended.subscribe();
     let begun = tokio::select! {
-        begun = rmcp::serve_server(Handler::new(backend), pipe) => begun,
+        begun = rmcp::serve_server(Handler::new(backend, hung_up), pipe) => begun,
         () = aish_tools::cancelled(&mut stop) => return Ok(()),
     };
     let running = match begun {
@@ -73,9 +77,18 @@ async fn speak(backend: Arc<dyn Backend>, pipe: Pipe, mut stop: Cancel) -> io::R
     };
     let end = running.cancellation_token();
     let mut waiting = std::pin::pin!(running.waiting());
+    let input_over = async {
+        aish_tools::cancelled(&mut input_ended).await;
+        tokio::time::sleep(Duration::from_millis(DRAIN_MS)).await;
+    };
     let ended = tokio::select! {
         ended = &mut waiting => ended,
+        () = input_over => {
+            hang_up.send_replace(true);
+            waiting.await
+        }
         () = aish_tools::cancelled(&mut stop) => {
+            hang_up.send_replace(true);
             end.cancel();
             waiting.await
         }
@@ -119,6 +132,8 @@ struct Outgoing {
 /// The transport: lines in, lines out.
 struct Pipe {
     pieces: mpsc::Receiver<Vec<u8>>,
+    /// Turns true when nothing more comes.
+    input_ended: watch::Sender<bool>,
     /// What was read; from `unread_at` on, it has not been looked at.
     piece: Vec<u8>,
     unread_at: usize,
@@ -131,6 +146,7 @@ impl Pipe {
     fn new(pieces: mpsc::Receiver<Vec<u8>>, outgoing: mpsc::Sender<Outgoing>) -> Self {
         Self {
             pieces,
+            input_ended: watch::Sender::new(false),
             piece: Vec::new(),
             unread_at: 0,
             lines: Lines::default(),
@@ -197,7 +213,11 @@ impl Transport<RoleServer> for Pipe {
                     return Some(message);
                 }
             }
-            self.piece = self.pieces.recv().await?;
+            let Some(piece) = self.pieces.recv().await else {
+                self.input_ended.send_replace(true);
+                return None;
+            };
+            self.piece = piece;
             self.unread_at = 0;
         }
     }

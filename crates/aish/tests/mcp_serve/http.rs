@@ -1,0 +1,276 @@
+//! Clients over HTTP: who is let in, both eras, and rudeness. Raw sockets: no client library would say such things.
+
+use crate::support::processes;
+use crate::support::sandbox::{Running, Sandbox};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// The token that the tests set.
+pub const TOKEN: &str = "a-token-for-the-tests";
+/// How long a server may take to say anything, in seconds.
+const SILENCE_S_MAX: u64 = 30;
+
+/// A server over HTTP, and its port.
+pub struct Served {
+    pub running: Running,
+    pub port: u16,
+}
+
+impl Served {
+    /// Serves at a port that is free, with this token.
+    pub fn start(sandbox: Sandbox, arguments: &[&str]) -> (Self, Sandbox) {
+        let sandbox = sandbox.env("AISH_MCP_SERVE_TOKEN", TOKEN);
+        let arguments = [&["mcp", "serve", "--http", "127.0.0.1:0"], arguments].concat();
+        let running = sandbox.start(&arguments);
+        running.wait_for_stderr("/mcp\n");
+        let said = running.stderr_so_far();
+        let port = said.split("127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next());
+        let port = port.unwrap().parse().unwrap();
+        (Self { running, port }, sandbox)
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(SILENCE_S_MAX)))
+            .unwrap();
+        stream
+    }
+
+    /// Sends a request with these headers; gives status, head and body.
+    pub fn ask(&self, method: &str, headers: &[(&str, &str)], body: &str) -> (u16, String, String) {
+        let mut stream = self.connect();
+        let mut request = format!(
+            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        read_answer(&mut stream)
+    }
+
+    /// Sends a message as a good client does, with further headers.
+    pub fn post(&self, further: &[(&str, &str)], message: &Value) -> (u16, String, String) {
+        let host = format!("127.0.0.1:{}", self.port);
+        let token = format!("Bearer {TOKEN}");
+        let mut headers = vec![
+            ("Host", host.as_str()),
+            ("Authorization", token.as_str()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        headers.extend(further);
+        self.ask("POST", &headers, &message.to_string())
+    }
+
+    /// Calls in the way of 2026-07-28, with these further parameters; gives the result.
+    pub fn call(&self, name: &str, arguments: Value, further: &Value) -> Value {
+        let mut params = json!({"name": name, "arguments": arguments, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "web", "version": "2"},
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}});
+        let further = further.as_object().unwrap().clone();
+        params.as_object_mut().unwrap().extend(further);
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let headers = [
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", name),
+        ];
+        let (status, _, body) = self.post(&headers, &message);
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<Value>(&body).unwrap_or_else(|error| panic!("{error}: {body}"))["result"].take()
+    }
+}
+
+/// Reads an answer to its end: status, head, body.
+fn read_answer(stream: &mut TcpStream) -> (u16, String, String) {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            // It said what it had to say and closed while we were still talking.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    (status.unwrap_or(0), head.to_lowercase(), body.to_owned())
+}
+
+fn initialize() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "web", "version": "1"}}})
+}
+
+/// SPEC 6.10: no token, a wrong one, another host or origin: refused, and nothing else is said.
+#[test]
+fn who_is_let_in() {
+    let (served, _sandbox) = Served::start(Sandbox::new(), &[]);
+    let host = format!("127.0.0.1:{}", served.port);
+    let origin = format!("http://{host}");
+    let (good, bad) = (format!("Bearer {TOKEN}"), "Bearer another-token-entirely");
+    let check = |headers: &[(&str, &str)], expect: u16| {
+        let json = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        let (status, head, body) = served.ask("POST", &[headers, &json].concat(), &initialize().to_string());
+        assert_eq!(status, expect, "{headers:?}: {head} {body}");
+        assert!(status == 200 || !body.contains("aish"), "{body}");
+        assert_eq!(status == 401, head.contains("www-authenticate: bearer"), "{head}");
+    };
+    check(&[("Host", &host)], 401);
+    check(&[("Host", &host), ("Authorization", bad)], 401);
+    check(&[("Host", &host), ("Authorization", &good[..good.len() - 1])], 401);
+    check(&[("Host", "evil.example"), ("Authorization", &good)], 403);
+    check(&[("Authorization", &good)], 400);
+    check(
+        &[
+            ("Host", &host),
+            ("Authorization", &good),
+            ("Origin", "http://evil.example"),
+        ],
+        403,
+    );
+    check(&[("Host", &host), ("Authorization", &good), ("Origin", "null")], 403);
+    check(&[("Host", &host), ("Authorization", &good), ("Origin", &origin)], 200);
+    check(&[("Host", &host), ("Authorization", &good)], 200);
+}
+
+/// SPEC 6.2, 6.10: a session of the older protocols, from its beginning to its end; a forgotten one is 404.
+#[test]
+fn a_session() {
+    let (served, _sandbox) = Served::start(Sandbox::new().file("a.txt", "hello\n"), &[]);
+    let (status, head, body) = served.post(&[], &initialize());
+    assert_eq!(status, 200, "{body}");
+    let session = head
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "))
+        .unwrap()
+        .to_owned();
+    let header = ("Mcp-Session-Id", session.as_str());
+    let begun = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(served.post(&[header], &begun).0, 202);
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "file_read", "arguments": {"path": "a.txt"}}});
+    assert!(served.post(&[header], &call).2.contains("hello"));
+    assert_eq!(served.post(&[("Mcp-Session-Id", "no-such-session")], &call).0, 404);
+    let token = format!("Bearer {TOKEN}");
+    let host = format!("127.0.0.1:{}", served.port);
+    let end = [("Host", host.as_str()), ("Authorization", token.as_str()), header];
+    assert!((200..300).contains(&served.ask("DELETE", &end, "").0));
+    assert_eq!(served.post(&[header], &call).0, 404);
+}
+
+/// SPEC 6.2, 6.10: 2026-07-28: each request stands for itself; asking is a result.
+#[test]
+fn stateless() {
+    let (served, sandbox) = Served::start(Sandbox::new().file("a.txt", "hello\n"), &[]);
+    let read = served.call("file_read", json!({"path": "a.txt"}), &json!({}));
+    assert!(read.to_string().contains("hello"), "{read}");
+    let command = json!({"command": "touch made"});
+    let asked = served.call("bash", command.clone(), &json!({}));
+    let yes = json!({"approval": {"action": "accept", "content": {"approve": true}}});
+    let again = json!({"requestState": asked["requestState"], "inputResponses": yes});
+    assert_eq!(served.call("bash", command, &again)["isError"], false);
+    assert!(sandbox.path("made").exists());
+}
+
+/// SPEC 6.10, 12: too much, too slow, too strange: answered with a 4xx or closed, and others are served meanwhile.
+#[test]
+fn rude_clients() {
+    let (served, _sandbox) = Served::start(Sandbox::new(), &[]);
+    let host = format!("127.0.0.1:{}", served.port);
+    let mut slow = served.connect();
+    slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: ").unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n"
+    );
+    let mut large = served.connect();
+    large
+        .write_all(format!("{head}Content-Length: 100000000\r\n\r\n").as_bytes())
+        .unwrap();
+    let piece = vec![b' '; 1 << 20];
+    // It hangs up long before the end: that is the point.
+    let sent = (0..100).take_while(|_| large.write_all(&piece).is_ok()).count();
+    assert!(sent < 100, "all of it was taken");
+    let (status, ..) = served.post(&[], &json!([{}, {}, {}]));
+    assert!((400..500).contains(&status), "{status}");
+    let many = format!("[{}1]", "1,".repeat(1_000_000));
+    let ask = |body: &str| {
+        let mut stream = served.connect();
+        let request = format!(
+            "{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        read_answer(&mut stream).0
+    };
+    assert_eq!(ask(&many), 413);
+    assert!((400..500).contains(&ask("nonsense")));
+    let mut long_head = served.connect();
+    let header = format!("X-Long: {}\r\n", "x".repeat(1 << 20));
+    let _ = long_head.write_all(format!("{head}{header}\r\n").as_bytes());
+    assert!((400..500).contains(&read_answer(&mut long_head).0));
+    assert_eq!(served.post(&[], &initialize()).0, 200);
+    let peak_kib = processes::peak_memory_kib(served.running.pid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+    assert!(peak_kib < 150 * 1024, "{peak_kib} KiB");
+    // A head that never comes to its end: the connection is closed.
+    let mut rest = Vec::new();
+    let _ = slow.read_to_end(&mut rest);
+    assert!(!String::from_utf8_lossy(&rest).contains(" 200 "));
+}
+
+/// SPEC 6.10: a token is made and shown once when none is set; none at all is for this machine only, and loud.
+#[test]
+fn tokens() {
+    let sandbox = Sandbox::new();
+    let serve = |arguments: &[&str]| sandbox.start(&[&["mcp", "serve", "--http"], arguments].concat());
+    let running = serve(&["127.0.0.1:0"]);
+    running.wait_for_stderr("clients show this token");
+    running.signal(Signal::TERM);
+    let output = running.finish().success();
+    assert_eq!(output.stdout, "");
+    let token = output.stderr.split("ends: ").nth(1).unwrap().trim();
+    assert!(token.len() >= 43, "{token}");
+    let running = serve(&["127.0.0.1:0", "--no-token"]);
+    running.wait_for_stderr("NO TOKEN");
+    running.signal(Signal::INT);
+    running.finish().success();
+    let refused = |arguments: &[&str], expect: &str| {
+        let output = serve(arguments).finish().exits(2);
+        assert!(output.stderr.contains(expect), "{}", output.stderr);
+    };
+    refused(&["0.0.0.0:0", "--no-token"], "--no-token is for this machine itself");
+    refused(&["127.0.0.1:0", "--token-env", "NOT_SET"], "$NOT_SET is not set");
+    let short = Sandbox::new().env("AISH_MCP_SERVE_TOKEN", "short");
+    let output = short.run(&["mcp", "serve", "--http", "127.0.0.1:0"]).exits(2);
+    assert!(
+        output.stderr.contains("too short") && !output.stderr.contains("token is short"),
+        "{}",
+        output.stderr
+    );
+}
+
+/// SPEC 6.10, 6.11: the token is no variable of a command that a client runs.
+#[test]
+fn the_token_stays() {
+    let sandbox = Sandbox::new().env("MY_TOKEN", TOKEN);
+    let (served, _sandbox) = Served::start(sandbox, &["--approval", "full", "--token-env", "MY_TOKEN"]);
+    let result = served.call("bash", json!({"command": "env"}), &json!({}));
+    assert!(
+        result.to_string().contains("PATH=") && !result.to_string().contains(TOKEN),
+        "{result}"
+    );
+}
