@@ -134,8 +134,8 @@ mod tests {
             result(&[4, 4, 4]),
         ];
         let counts = |messages: &[Message]| {
-            let each = messages.iter().map(|message| of_result(message).count());
-            (each.clone().sum::<usize>(), each.last().unwrap_or_default())
+            let mut each = messages.iter().map(|message| of_result(message).count());
+            (each.clone().sum::<usize>(), each.next_back().unwrap_or_default())
         };
         fit(&mut messages, 4 * IMAGE_CHARS);
         assert_eq!(counts(&messages), (3, 3));
