@@ -94,6 +94,15 @@ pub fn at_the_prompt(sandbox: &Sandbox) -> (Terminal, u64) {
     (terminal, idle_kib)
 }
 
+/// Types a line that has not been on the screen before, and waits for the prompt after it.
+pub fn say(terminal: &Terminal, line: &str) {
+    terminal.send_line(line);
+    terminal.wait_for(&format!("the prompt after {line:?}"), |screen| {
+        let contents = screen.contents();
+        contents.rsplit_once(line).is_some_and(|(_, after)| after.contains('❯'))
+    });
+}
+
 /// At a prompt: what was expected comes of a call, and then the prompt answers, memory is bounded, and nothing is left running.
 pub fn at_a_prompt(transport: Transport, script: Script, keys: &str, expect: &Expect) {
     let server = McpServer::start(transport, script);

@@ -1,6 +1,6 @@
 //! Servers that do wrong while they are connected to, all of them at once, beside one that does right.
 
-use crate::check::{CAME_BACK, MEMORY_KIB_MAX, at_the_prompt, model, told};
+use crate::check::{CAME_BACK, MEMORY_KIB_MAX, at_the_prompt, model, say, told};
 use crate::support::mcp::{McpServer, PROTOCOL, Say, Script, TRANSPORTS, Transport, tool};
 use crate::support::poll_until;
 use crate::support::processes::peak_memory_kib;
@@ -16,6 +16,9 @@ const ITEMS_MAX: usize = 2_000;
 
 /// How long until each has had its limit, some of them twice, and has been told.
 const A_LINE_EACH: Duration = Duration::from_secs(60);
+
+/// What is said of a server that does not say who it is.
+const NO_GREETING: &str = "no answer to initialize in time";
 
 /// One way of doing wrong, and words of what is told of it over a pipe and over HTTP.
 struct Fault {
@@ -38,23 +41,28 @@ fn faults() -> Vec<Fault> {
     };
     let unlisted = Script::with_tool("t").on("tools/list", |_| vec![Say::Nothing]);
     vec![
-        greets(["", ""], |_| vec![Say::Nothing]),
-        greets(["", ""], |_| vec![Say::Death]),
-        greets(["", ""], |_| vec![Say::Garbage(b"no server here\n".to_vec())]),
-        greets(["no, never", "no, never"], |id| {
-            vec![Say::error(id, -32_603, "no, never")]
+        greets([NO_GREETING; 2], |_| vec![Say::Nothing]),
+        greets(["its program ended", "the connection ended before an answer"], |_| {
+            vec![Say::Death]
         }),
-        greets(["", ""], long),
-        greets(["", ""], |_| vec![Say::Many(log_line(), ENDLESS)]),
-        greets(["", ""], move |_| {
+        greets([NO_GREETING, "it is no JSON: no server here"], |_| {
+            vec![Say::Garbage(b"no server here\n".to_vec())]
+        }),
+        greets(["no, never"; 2], |id| vec![Say::error(id, -32_603, "no, never")]),
+        greets(
+            ["its answer is longer than", "it sent an answer of more than 8 MB"],
+            long,
+        ),
+        greets([NO_GREETING; 2], |_| vec![Say::Many(log_line(), ENDLESS)]),
+        greets([NO_GREETING; 2], move |_| {
             vec![Say::result(&json!(4_711), about(PROTOCOL)), Say::Nothing]
         }),
-        greets(["1999-01-01", "1999-01-01"], move |id| {
+        greets(["it speaks version 1999-01-01"; 2], move |id| {
             vec![Say::result(id, about("1999-01-01"))]
         }),
         Fault {
             script: unlisted,
-            said: ["", ""],
+            said: ["no answer to tools/list within 6 s"; 2],
         },
     ]
 }
@@ -82,9 +90,10 @@ fn many_bad_servers_and_a_good_one() {
         let sandbox = Sandbox::with_model(&model).config(&config);
         let (mut terminal, idle_kib) = at_the_prompt(&sandbox);
         // What happened meanwhile is told before the next prompt.
+        let mut question = 0;
         poll_until("a line for each", A_LINE_EACH, || {
-            terminal.send_line("hello");
-            terminal.wait_for_prompt();
+            question += 1;
+            say(&terminal, &format!("question {question}."));
             let shown = terminal.history_text();
             let is_told = |number: usize| shown.contains(&format!("[aish] mcp: wrong{number}: "));
             (0..servers.len()).all(is_told).then_some(())

@@ -1,8 +1,8 @@
 //! Text of servers that would control the terminal, and names that would be mistaken (SPEC 6.1, 8.8, 12).
 
-use crate::check::{model, sandbox};
+use crate::check::{model, sandbox, say};
 use crate::support::fake_server::FakeServer;
-use crate::support::mcp::{McpServer, Say, Script, TRANSPORTS, Transport, tool};
+use crate::support::mcp::{McpServer, PROTOCOL, Say, Script, TRANSPORTS, Transport, tool};
 use crate::support::pty::key;
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
@@ -34,9 +34,19 @@ fn hostile(is_error: bool) -> Script {
         .beginning(r"printf '\033]0;pwned\007\033[5mpwned\n' >&2;")
         .on("initialize", move |message| {
             let about = json!({"name": HOSTILE, "version": HOSTILE, "title": HOSTILE});
-            let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "logging": {}},
+            let capabilities = json!({"tools": {}, "logging": {}, "prompts": {}, "resources": {}});
+            let result = json!({"protocolVersion": PROTOCOL, "capabilities": capabilities,
                 "serverInfo": about, "instructions": HOSTILE});
             vec![Say::result(&message["id"], result)]
+        })
+        .on("prompts/list", move |message| {
+            let argument = json!({"name": HOSTILE, "description": HOSTILE});
+            let prompt = json!({"name": named("p"), "title": HOSTILE, "description": HOSTILE, "arguments": [argument]});
+            vec![Say::result(&message["id"], json!({ "prompts": [prompt] }))]
+        })
+        .on("resources/list", move |message| {
+            let resource = json!({"uri": named("a:"), "name": HOSTILE, "description": HOSTILE, "mimeType": HOSTILE});
+            vec![Say::result(&message["id"], json!({ "resources": [resource] }))]
         })
         .on("tools/call", move |message| {
             let (id, token) = (&message["id"], &message["params"]["_meta"]["progressToken"]);
@@ -91,7 +101,9 @@ fn escapes_everywhere() {
             terminal.send_line("y");
             terminal.wait_for_text("it came back");
             terminal.wait_for_prompt();
-            terminal.send_line(":tools");
+            for what in ["list", "tools", "prompts", "resources", "log bad"] {
+                say(&terminal, &format!(":mcp {what}"));
+            }
             terminal.send_line("bye");
             terminal.wait_for_text("still here");
             terminal.wait_for_prompt();
@@ -100,7 +112,7 @@ fn escapes_everywhere() {
             let transcript = terminal.transcript();
             assert_clean("the terminal", &transcript);
             let shown = String::from_utf8_lossy(&transcript).matches("pwned").count();
-            assert!(shown >= 4, "what it said is shown, escaped");
+            assert!(shown >= 20, "what it said is shown, escaped");
             sandbox.assert_nothing_runs();
         }
     }
