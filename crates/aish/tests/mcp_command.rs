@@ -195,6 +195,28 @@ fn a_variable_that_is_not_set() {
     );
 }
 
+/// SPEC 6.4: a server that never answers keeps no list waiting for longer than a person would: the others are shown, and it.
+#[test]
+fn a_server_that_never_answers() {
+    let Some(real) = RealServers::installed() else { return };
+    let mute = "[mcp.servers.mute]\ncommand = [\"sleep\", \"1000\"]\ntimeout_s = 3600\n";
+    let sandbox = Sandbox::new().config(&format!("{mute}{}", real.time("time")));
+    let list = sandbox.run(&["mcp", "list"]).success().stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(
+        lines[0].starts_with("mute  sleep 1000") && lines[0].ends_with("still connecting"),
+        "{list}"
+    );
+    assert!(
+        lines[1].starts_with("time  ") && lines[1].contains("2 tools  connected 20"),
+        "{list}"
+    );
+    // Only the server of the tool is waited for.
+    let tool = sandbox.run(&["mcp", "tool", "time.convert_time"]).success().stdout;
+    assert!(tool.starts_with("time.convert_time\n"), "{tool}");
+    sandbox.assert_nothing_runs();
+}
+
 /// SPEC 6.4, 8.8: on a terminal the list fits its columns.
 #[test]
 fn a_list_fits_the_terminal() {

@@ -35,15 +35,19 @@ pub(super) async fn servers(app: &App, output: Output) -> Result<u8, Failure> {
     }
 }
 
-/// A row for each configured server: those that were tried, then those that cannot be.
-pub(in crate::mcp) fn rows(app: &App, tried: &[Server]) -> Vec<Row> {
+/// A row for each configured server, in the order of the configuration: those that were tried, and those that cannot be.
+fn rows(app: &App, tried: &[Server]) -> Vec<Row> {
     let written = Written::of(&app.resolved);
     let unusable = Setup::of(app.config(), &app.environment, &app.cwd).unusable;
-    let unusable = unusable
-        .iter()
-        .filter_map(|(alias, problem)| Row::unusable(alias, problem, &written));
-    let tried = tried.iter().map(|server| Row::of(server, &written));
-    tried.chain(unusable).collect()
+    let row = |alias: &str| {
+        let server = tried.iter().find(|server| server.config.alias.as_str() == alias);
+        let problem = unusable.iter().find(|(other, _)| other == alias);
+        server
+            .map(|server| Row::of(server, &written))
+            .or_else(|| Row::unusable(alias, &problem?.1, &written))
+    };
+    let servers = app.config().mcp.servers.iter();
+    servers.filter_map(|server| row(&server.alias)).collect()
 }
 
 /// Columns of the terminal that standard output is; as many as one likes where it is none.
