@@ -63,14 +63,20 @@ type HttpError = StreamableHttpError<McpError>;
 
 /// The SDK's transport to an endpoint, and the failures of its requests. Must be called within a runtime.
 ///
-/// `bearer` gives the token that a person allowed, where the configuration has none.
-///
 /// `client` must not follow redirects to another origin: configured headers and the request itself would go there.
 /// A redirect that it hands back is a failure that says where it leads.
 ///
 /// # Errors
 /// The address is none, or a configured header cannot be sent or is the protocol's own.
-pub(crate) fn transport(
+pub fn transport(
+    endpoint: &HttpEndpoint,
+    client: &reqwest::Client,
+) -> Result<(StreamableHttpClientTransport<HttpClient>, Failures), McpError> {
+    transport_with(endpoint, client, None)
+}
+
+/// The same, with whoever gives the token that a person allowed, where the configuration has none.
+pub(crate) fn transport_with(
     endpoint: &HttpEndpoint,
     client: &reqwest::Client,
     bearer: Option<Bearer>,

@@ -44,7 +44,7 @@ impl Open for OverHttp<'_> {
     const AFTER_SILENCE: AfterSilence = AfterSilence::Reconnect;
 
     async fn open(&self) -> Result<(Self::Transport, Box<dyn Trouble>), McpError> {
-        let (transport, failures) = http::transport(self.endpoint, self.client, self.bearer())?;
+        let (transport, failures) = http::transport_with(self.endpoint, self.client, self.bearer())?;
         Ok((transport, Box::new(failures)))
     }
 }
