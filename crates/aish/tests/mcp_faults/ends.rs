@@ -3,6 +3,7 @@
 use crate::check::{CAME_BACK, STILL_HERE, at_the_prompt, model, sandbox, told};
 use crate::support::mcp::{McpServer, Say, Script, TRANSPORTS, Transport};
 use crate::support::pty::{Signal, key};
+use crate::support::sandbox::Sandbox;
 use crate::support::{default_wait, poll_until};
 use serde_json::Value;
 
@@ -77,7 +78,7 @@ fn a_flood_from_the_beginning() {
         });
         let server = McpServer::start(transport, script);
         let model = model();
-        let sandbox = crate::support::sandbox::Sandbox::with_model(&model).config(&server.config("bad"));
+        let sandbox = Sandbox::with_model(&model).config(&server.config("bad"));
         let (mut terminal, _) = at_the_prompt(&sandbox);
         wait_for(&server, "notifications/initialized");
         terminal.send_line("still?");
@@ -85,6 +86,51 @@ fn a_flood_from_the_beginning() {
         terminal.wait_for_prompt();
         terminal.send(key::CTRL_D);
         assert_eq!(terminal.wait_exit().code(), Some(0));
+        sandbox.assert_nothing_runs();
+    }
+}
+
+/// SPEC 2.6, 3.2: a call during which the program was killed is in doubt: the model is told so, and it is not made again.
+#[test]
+fn killed_during_a_call() {
+    for transport in TRANSPORTS {
+        let server = McpServer::start(transport, Script::with_tool("t").on_call(|_| vec![Say::Nothing]));
+        let model = model();
+        let sandbox = sandbox(&server, &model, "");
+        let (mut terminal, _) = at_the_prompt(&sandbox);
+        terminal.send_line("call it");
+        wait_for(&server, "tools/call");
+        terminal.signal(Signal::KILL);
+        terminal.wait_exit();
+        sandbox.assert_nothing_runs();
+        let next = sandbox.run(&["-p", "and now?", "--continue"]).success();
+        assert!(next.stdout.ends_with(&format!("{STILL_HERE}\n")), "{next:?}");
+        assert!(told(&model).contains("interrupted"), "{}", told(&model));
+        let calls = server.methods().iter().filter(|method| *method == "tools/call").count();
+        assert_eq!(calls, 1, "{transport:?}");
+        assert_eq!(model.problems(), Vec::<String>::new());
+    }
+}
+
+/// SPEC 5.6, 6.6: a call that was approved when its server had gone is answered with an error, whether what the server offered is
+/// remembered or not, and the turn goes on.
+#[test]
+fn approved_when_the_server_has_gone() {
+    for is_remembered in [true, false] {
+        let server = McpServer::start(Transport::Http, Script::with_tool("t"));
+        let model = model();
+        let sandbox = Sandbox::with_model(&model).config(&server.config("bad"));
+        let waiting = sandbox.run(&["-p", "call it", "--output", "json"]).exits(3).json();
+        drop(server);
+        if !is_remembered {
+            std::fs::remove_dir_all(sandbox.home().join("cache/mcp")).unwrap();
+        }
+        let (id, call) = (&waiting["session_id"], &waiting["pending"][0]["call_id"]);
+        let output = sandbox.run(&["resume", id.as_str().unwrap(), "--approve", call.as_str().unwrap()]);
+        assert!(output.stdout.contains(CAME_BACK), "{is_remembered}: {output:?}");
+        assert!(told(&model).starts_with("{\"error\":"), "{}", told(&model));
+        assert!(output.stderr.contains("[aish] mcp: bad"), "{output:?}");
+        assert_eq!(model.problems(), Vec::<String>::new());
         sandbox.assert_nothing_runs();
     }
 }
