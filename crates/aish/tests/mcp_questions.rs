@@ -4,6 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use support::fake_server::FakeServer;
 use support::ledger::{kinds, of_kind, only_export, text};
 use support::mcp::{McpServer, Say, Script, Transport};
@@ -284,12 +285,7 @@ fn a_question_in_a_result() {
 /// SPEC 6.9, 8.7: Ctrl-C at a question stops the turn, tells the server, and gives the prompt back.
 #[test]
 fn ctrl_c_at_a_question() {
-    let script = Script::with_tool("ask").on_call(|_id| {
-        let params = json!({ "message": "Well?", "requestedSchema": { "type": "object", "properties": {} } });
-        vec![Say::Message(
-            json!({ "jsonrpc": "2.0", "id": 77, "method": "elicitation/create", "params": params }),
-        )]
-    });
+    let script = Script::with_tool("ask").on_call(|_id| vec![form(77, "Well?")]);
     let server = McpServer::start(Transport::Stdio, script);
     let model = FakeServer::script([Reply::call("c1", "s__ask", json!({})), Reply::text("still here")]);
     let sandbox = sandbox(&model, &server.config("s"));
@@ -310,4 +306,98 @@ fn ctrl_c_at_a_question() {
     });
     terminal.send_line("and now?");
     terminal.wait_for_text("still here");
+}
+
+/// A form without fields, as a request of that id.
+fn form(id: u64, message: &str) -> Say {
+    let params = json!({ "message": message, "requestedSchema": { "type": "object", "properties": {} } });
+    Say::Message(json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params }))
+}
+
+/// What the server was answered to its question of that id.
+fn action(server: &McpServer, id: u64) -> String {
+    support::poll_until("an answer to the server", support::default_wait(), || {
+        let heard = server.heard();
+        let answer = heard
+            .iter()
+            .find(|message| message["id"] == id && message.get("result").is_some());
+        answer.map(|answer| text(&answer["result"]["action"]).to_owned())
+    })
+}
+
+/// SPEC 6.9: of questions that come at once each has its turn, and its own answer; nothing in them acts on the terminal (8.8).
+#[test]
+fn two_questions_at_once() {
+    const EVIL: &str = "\u{1b}]0;evil\u{7}first\r";
+    let call: Arc<Mutex<Value>> = Arc::default();
+    let asked_in = Arc::clone(&call);
+    let script = Script::with_tool("ask")
+        .on_call(move |id| {
+            *asked_in.lock().unwrap() = id.clone();
+            vec![form(77, EVIL), form(78, "second")]
+        })
+        .on_message(move |message| {
+            let is_last = message["id"] == 78 && message.get("result").is_some();
+            is_last.then(|| vec![Say::text(&call.lock().unwrap(), "thank you")])
+        });
+    let server = McpServer::start(Transport::Stdio, script);
+    let model = calls("s__ask", json!({}));
+    let sandbox = sandbox(&model, &server.config("s"));
+    let terminal = asked(&sandbox, "s.ask");
+    let screen = terminal.wait_for_text("answer it? [y/N]");
+    let (one, other) = if screen.contains("evil") { (77, 78) } else { (78, 77) };
+    assert!(screen.contains("first") != screen.contains("second"), "{screen}");
+    terminal.send_line("n");
+    assert_eq!(action(&server, one), "decline");
+    terminal.wait_for("the other question", |screen| {
+        screen.contents().matches("answer it? [y/N]").count() == 2
+    });
+    terminal.send_line("y");
+    terminal.wait_for_text("send it? [Y/n]");
+    terminal.send_line("y");
+    assert_eq!(action(&server, other), "accept");
+    terminal.wait_for_text("all done");
+    terminal.assert_never_wrote(b"\x1b]0;evil");
+    assert_eq!(of_kind(&only_export(&sandbox), "server_answered").len(), 2);
+}
+
+/// SPEC 6.9: at the prompt nobody is interrupted in what they type: a question that belongs to no call is declined, and a line says
+/// so.
+#[test]
+fn a_question_out_of_the_blue() {
+    let script = Script::with_tool("ask").on("notifications/initialized", |_| vec![form(77, "Well?")]);
+    let server = McpServer::start(Transport::Stdio, script);
+    let model = FakeServer::script([]);
+    let sandbox = sandbox(&model, &server.config("s"));
+    let terminal = sandbox.terminal(&[]).size(30, 100).start();
+    assert_eq!(action(&server, 77), "decline");
+    terminal.wait_for_prompt();
+    terminal.send_line("!echo still here");
+    let screen = terminal.wait_for_text("[aish] mcp: s asks: Well?; it came while nothing was asked of it, declined");
+    assert!(!screen.contains("answer it?"), "{screen}");
+}
+
+/// SPEC 6.9: how far a call has come shows, at the prompt beside its result and in a pipe as a line.
+#[test]
+fn progress() {
+    let Some(servers) = RealServers::installed() else {
+        return;
+    };
+    let fastmcp = servers.fastmcp();
+    let config = format!("{}required = true\n", fastmcp.config("s"));
+    let model = calls("s__count", json!({ "steps": 30 }));
+    let in_a_pipe = sandbox(&model, &config);
+    let output = in_a_pipe.run(&["-p", "count"]).success();
+    assert!(
+        output.stderr.contains("[aish] s.count: step 30 (30/30)\n"),
+        "{output:?}"
+    );
+    assert_eq!(output.stdout, "all done\n");
+    let model = calls("s__count", json!({ "steps": 30 }));
+    let at_the_prompt = sandbox(&model, &config);
+    let terminal = asked(&at_the_prompt, "s.count");
+    terminal.wait_for_text("all done");
+    let screen = terminal.screen_text();
+    let (step, result) = (screen.find("step 30 (30/30)"), screen.find("─ counted to 30"));
+    assert!(step.is_some() && step < result, "{screen}");
 }
