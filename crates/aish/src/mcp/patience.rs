@@ -27,7 +27,7 @@ impl<P: Person> Person for Patient<'_, P> {
         take_back.send_replace(true);
         match line.await? {
             Line::Cancelled if is_late => Err(io::ErrorKind::TimedOut.into()),
-            line => Ok(line),
+            line @ (Line::Said(_) | Line::End | Line::Cancelled) => Ok(line),
         }
     }
 }

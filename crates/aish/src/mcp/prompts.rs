@@ -5,6 +5,7 @@
 
 use super::Mcp;
 use super::shelf::Listing;
+use crate::term::columns::named;
 use aish_core::message::Part;
 use aish_core::sanitize;
 use aish_mcp::{Filled, McpError, Offer, Prompt, PromptMessage, Role};
@@ -104,12 +105,16 @@ pub fn question(label: &str, filled: Filled) -> Option<Question> {
     }
 }
 
-/// `:alias.name city [state]  what it is for`, a line each.
-pub fn list(alias: &str, prompts: &[Prompt]) -> String {
+/// `:alias.name city [state]  what it is for`, a line each, escaped, and cut where it is wider than that.
+pub fn list(alias: &str, prompts: &[Prompt], columns: usize) -> String {
     let line = |prompt: &Prompt| {
-        let description = shortened(&prompt.description);
-        let line = format!("{}  {description}", usage(alias, prompt));
-        format!("{}\n", sanitize::single_line(line.trim_end()))
+        let (usage, description) = (usage(alias, prompt), shortened(&prompt.description));
+        let line = named(
+            &sanitize::single_line(&usage),
+            &sanitize::single_line(&description),
+            columns,
+        );
+        format!("{line}\n")
     };
     prompts.iter().map(line).collect()
 }
@@ -224,7 +229,7 @@ mod tests {
                 arguments: Vec::new(),
             },
         ];
-        let text = list("desk", &prompts);
+        let text = list("desk", &prompts, usize::MAX);
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some(":desk.weather city [state]  the weather"));
         let hostile = lines.next().unwrap();

@@ -4,6 +4,7 @@ use super::Mcp;
 use super::prompts::shortened;
 use super::shelf::Listing;
 use crate::mentions::{Mentioned, Reference, TEXT_BYTES_MAX, references};
+use crate::term::columns::named;
 use aish_core::sanitize;
 use aish_mcp::{McpError, Offer, Outcome, Resource, Template};
 use std::sync::Arc;
@@ -58,13 +59,15 @@ impl Mcp {
     }
 }
 
-/// `@alias:uri  name: what it is`, a line each; templates behind them.
-pub fn list(alias: &str, resources: &[Resource], templates: &[Template]) -> String {
+/// `@alias:uri  name: what it is`, a line each, escaped, and cut where it is wider than that; templates behind them.
+pub fn list(alias: &str, resources: &[Resource], templates: &[Template], columns: usize) -> String {
     let line = |address: &str, name: &str, description: &str| {
         let description = shortened(description);
         let colon = if description.is_empty() { "" } else { ": " };
-        let line = format!("@{alias}:{address}  {}{colon}{description}", shortened(name));
-        format!("{}\n", sanitize::single_line(line.trim_end()))
+        let what = format!("{}{colon}{description}", shortened(name));
+        let address = format!("@{alias}:{address}");
+        let line = named(&sanitize::single_line(&address), &sanitize::single_line(&what), columns);
+        format!("{line}\n")
     };
     let resources = resources
         .iter()

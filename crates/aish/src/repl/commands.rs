@@ -3,6 +3,7 @@
 use super::meta::{self, Meta};
 use super::{ModelLines, Next, Repl, ReplError, restore, show};
 use crate::term::Form;
+use crate::term::columns::cut;
 use aish_core::policy::ApprovalMode;
 use aish_core::sanitize;
 use aish_engine::{Driver, Routing, Settings, now_ms};
@@ -284,22 +285,6 @@ fn ago(elapsed_ms: u64) -> String {
         (_, hours, 0) => format!("{hours} h"),
         (_, _, days) => format!("{days} d"),
     }
-}
-
-/// At most so many columns of a line.
-fn cut(line: &str, columns: usize) -> String {
-    let mut out = String::new();
-    let mut taken = 0;
-    for c in line.chars() {
-        taken += unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
-        if taken > columns {
-            out.pop();
-            out.push('…');
-            break;
-        }
-        out.push(c);
-    }
-    out
 }
 
 #[cfg(test)]

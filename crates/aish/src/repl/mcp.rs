@@ -12,6 +12,7 @@ pub use complete::{Candidates, Reach};
 use super::{Repl, ReplError};
 use crate::mcp::runtime::{Again, Before, Connected};
 use crate::mcp::{Say, list, prompts, resources};
+use crate::term::columns::cut;
 use aish_core::sanitize;
 use aish_mcp::oauth::Identity;
 use aish_mcp::servers::State;
@@ -57,7 +58,10 @@ impl Repl {
                         return Ok(());
                     }
                 }
-                self.show_servers_words(list::tools(&servers)).await;
+                let columns = self.front.renderer.look().width();
+                let lines = list::tools(&servers);
+                let lines = lines.lines().map(|line| format!("{}\n", cut(line, columns)));
+                self.show_servers_words(lines.collect()).await;
             }
             What::Tool(name) => match list::tool(&mcp.servers().list(), &name) {
                 Some(text) => self.show_servers_words(text).await,
@@ -132,12 +136,13 @@ impl Repl {
             return;
         };
         let mcp = Arc::clone(&self.options.mcp);
+        let columns = self.front.renderer.look().width();
         let fetch = async move {
             let each = aliases.into_iter().map(|alias| {
                 let mcp = Arc::clone(&mcp);
                 async move {
                     let listed = mcp.prompts(&alias).await;
-                    let text = listed.map(|it| (prompts::list(&alias, &it.items), it.remarks.clone()));
+                    let text = listed.map(|it| (prompts::list(&alias, &it.items, columns), it.remarks.clone()));
                     (alias, text)
                 }
             });
@@ -152,6 +157,7 @@ impl Repl {
             return;
         };
         let mcp = Arc::clone(&self.options.mcp);
+        let columns = self.front.renderer.look().width();
         let fetch = async move {
             let each = aliases.into_iter().map(|alias| {
                 let mcp = Arc::clone(&mcp);
@@ -161,7 +167,7 @@ impl Repl {
                         // Older servers know resources and no templates.
                         let templates = mcp.templates(&alias).await.ok();
                         let holes = templates.as_ref().map_or(&[][..], |it| &it.items);
-                        let text = resources::list(&alias, &resources.items, holes);
+                        let text = resources::list(&alias, &resources.items, holes, columns);
                         let more = templates.iter().flat_map(|it| &it.remarks);
                         Ok((text, resources.remarks.iter().chain(more).cloned().collect()))
                     };
@@ -236,7 +242,7 @@ impl Repl {
                 }
             }
             Some(Err(problem)) => self.server_problem(alias, &problem).await,
-            None => self.front.say("stopped").await,
+            None => self.server_problem(alias, "stopped").await,
         }
     }
 

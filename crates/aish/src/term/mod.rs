@@ -10,6 +10,7 @@
 
 pub mod approval;
 pub mod clean;
+pub mod columns;
 pub mod countdown;
 mod frame;
 pub mod guard;

@@ -1,10 +1,11 @@
 //! One server in a list: what is said of it, laid out for a terminal or as JSON.
 
 use super::written::{By, Place, Written};
+use crate::term::columns::cut;
 use aish_core::sanitize;
 use aish_mcp::servers::{Server, State};
 use serde_json::{Value, json};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
 
 /// Columns between the parts of a line.
 const GAP: &str = "  ";
@@ -248,18 +249,6 @@ fn last_part(path: &str) -> String {
     } else {
         last.to_owned()
     }
-}
-
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut taken = 1;
-    let kept = text.chars().take_while(|letter| {
-        taken += letter.width().unwrap_or(0);
-        taken <= columns
-    });
-    format!("{}…", kept.collect::<String>())
 }
 
 #[cfg(test)]
