@@ -232,6 +232,19 @@ fn rude_clients() {
     assert!(!String::from_utf8_lossy(&rest).contains(" 200 "));
 }
 
+/// SPEC 6.10, 12: clients that begin sessions without end are refused at some point, and those that have one go on.
+#[test]
+fn sessions_are_bounded() {
+    let (served, _sandbox) = Served::start(Sandbox::new(), &[]);
+    let (_, head, _) = served.post(&[], &initialize());
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    let statuses: Vec<u16> = (0..1_100).map(|_| served.post(&[], &initialize()).0).collect();
+    assert_eq!(statuses.last(), Some(&503));
+    assert!(statuses.iter().filter(|status| **status == 200).count() >= 900);
+    assert_eq!(served.post(&[("Mcp-Session-Id", session.unwrap())], &ping).0, 200);
+}
+
 /// SPEC 6.10: a token is made and shown once when none is set; none at all is for this machine only, and loud.
 #[test]
 fn tokens() {

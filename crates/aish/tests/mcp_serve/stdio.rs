@@ -189,7 +189,9 @@ fn ends() {
     for is_signal in [false, true] {
         let sandbox = Sandbox::new();
         let mut client = Client::start(&sandbox, &["--approval", "full"], &json!({}));
-        client.begin(1, "bash", &json!({"command": "sleep 4713"}));
+        let job = json!({"command": "sleep 4715", "background": true});
+        assert!(!client.call(1, "bash", &job).1);
+        client.begin(2, "bash", &json!({"command": "sleep 4713"}));
         wait_for_command(&sandbox, "sleep 4713");
         if is_signal {
             kill_process(Pid::from_child(&client.child), Signal::TERM).unwrap();
@@ -200,9 +202,9 @@ fn ends() {
         sandbox.assert_nothing_runs();
         let events = only_export(&sandbox);
         let ends = of_kind(&events, "turn_ended");
-        assert_eq!(ends[0]["data"]["reason"], "cancelled", "{}", kinds(&events));
+        assert_eq!(ends[1]["data"]["reason"], "cancelled", "{}", kinds(&events));
         // What became of the call in the end is kept, behind what answered it.
-        assert_eq!(of_kind(&events, "tool_result").len(), 2, "{}", kinds(&events));
+        assert_eq!(of_kind(&events, "tool_result").len(), 3, "{}", kinds(&events));
     }
 }
 

@@ -6,7 +6,7 @@
 use super::guard::Guard;
 use super::handler::Handler;
 use super::{Backend, MESSAGE_BYTES_MAX};
-use crate::stdio::message::{VALUES_MAX, count_values};
+use crate::wire::{VALUES_MAX, count_values};
 use aish_core::secret::Secret;
 use aish_tools::Cancel;
 use bytes::Bytes;
@@ -32,10 +32,10 @@ use tokio::task::JoinSet;
 pub const PATH: &str = "/mcp";
 /// Connections at once; more wait to be accepted.
 const CONNECTIONS_MAX: usize = 64;
-/// Sessions at once; more are refused.
-const SESSIONS_MAX: usize = 64;
-/// A session nobody has used for as long is forgotten.
-const SESSION_IDLE_S: u64 = 30 * 60;
+/// Sessions at once; more are refused. Many clients go without ending theirs, so there is room for those.
+const SESSIONS_MAX: usize = 1_000;
+/// A session nobody has used for as long is forgotten. A command may be silent for an hour.
+const SESSION_IDLE_S: u64 = 65 * 60;
 /// How long the head of a request may take to arrive, and how long a connection may lie idle.
 const HEAD_TIMEOUT_S: u64 = 10;
 /// Bytes of the head of a request, and of what is read at a time.

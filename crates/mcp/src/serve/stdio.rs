@@ -9,7 +9,7 @@
 use super::Backend;
 use super::handler::Handler;
 use crate::stdio::lines::{LINE_BYTES_MAX, Line, Lines};
-use crate::stdio::message::{VALUES_MAX, count_values};
+use crate::wire::{VALUES_MAX, count_values};
 use aish_tools::Cancel;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
