@@ -10,7 +10,10 @@ use aish_core::policy::{Policy, Rule};
 use aish_core::turn::StopReason;
 use aish_engine::{AnswerRequest, Answered, EngineError, Notices, Outcome};
 use aish_provider::scripted::Act;
+use aish_tools::Tool;
+use aish_tools::set::ToolSet;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 use support::probe::{Doing, Probe};
 use support::{World, ask, asking, assert_saved, assert_settled, done, drive, finish, kinds, never, no, results, told};
 use support::{within, yes};
@@ -288,4 +291,33 @@ async fn outside_the_tree() {
     let mut driver = world.driver();
     let pending = asking(ask(&mut driver, "list").await);
     assert_eq!(pending[0].rule, "mode ask: outside the working tree");
+}
+
+/// SPEC 6.8, 3.3: between the question and the answer another definition took the tool's place: neither of them runs, for once, for
+/// the session, or by a rule that would allow it.
+#[tokio::test]
+async fn a_tool_replaced_before_it_ran() {
+    for scope in [AnswerScope::Once, AnswerScope::Session] {
+        let old = Probe::defined("mail.send", "Sends", Doing::Answer("sent".into()));
+        let new = Probe::defined("mail.send", "Sends all", Doing::Answer("sent".into()));
+        let acts = [Act::calls(&[("mail.send", r#"{"n":1}"#)]), Act::text("as you wish")];
+        let world = World::with(acts, vec![Arc::clone(&old) as Arc<dyn Tool>]);
+        let mut driver = world.driver();
+        let pending = asking(ask(&mut driver, "go").await);
+        let mut tools = ToolSet::new();
+        tools.append(Arc::clone(&new) as Arc<dyn Tool>).unwrap();
+        world.engine.tools.replace(tools);
+        let answer = AnswerRequest {
+            scope,
+            ..yes(&pending[0])
+        };
+        driver.answer(answer).await.unwrap();
+        assert!(driver.session().grants().is_empty(), "nobody saw what it would be for");
+        done(drive(&mut driver).await.unwrap());
+        assert_eq!((old.runs(), new.runs()), (0, 0));
+        let results = results(driver.session());
+        assert_eq!(results[0].end, ResultEnd::Denied);
+        assert!(results[0].output.contains("call it again"), "{}", results[0].output);
+        assert_settled(driver.session());
+    }
 }

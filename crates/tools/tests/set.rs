@@ -1,8 +1,14 @@
 //! The tool set: what a model is offered, and what becomes of the arguments it sends.
 #![allow(clippy::unwrap_used)]
 
+use aish_core::action::Action;
+use aish_core::event::CallSource;
+use aish_core::message::ToolSpec;
 use aish_tools::set::{DuplicateTool, ToolSet, error_json, served_name};
+use aish_tools::{Cancel, Progress, Tool, ToolContext, ToolOutput};
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn check(name: &str, arguments: &str, expect: Value) {
     assert_eq!(
@@ -239,4 +245,53 @@ proptest::proptest! {
             }
         }
     }
+}
+
+/// A tool of a server that is never run.
+struct OfAServer(ToolSpec);
+
+impl Tool for OfAServer {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    fn source(&self) -> CallSource {
+        CallSource::Mcp
+    }
+    fn inspect(&self, _arguments: &Value, _context: &ToolContext) -> Result<Action, String> {
+        Err("never run".to_owned())
+    }
+    fn run<'a>(
+        &'a self,
+        _action: &'a Action,
+        _context: &'a ToolContext,
+        _progress: &'a dyn Progress,
+        _cancel: Cancel,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(std::future::ready(ToolOutput::error("never run")))
+    }
+}
+
+/// SPEC 6.9: the search is there where servers have tools; it can be called, and is not one of the list.
+#[test]
+fn the_search_among_tools_of_servers() {
+    let mut tools = ToolSet::builtin();
+    tools.add_search();
+    assert!(tools.search().is_none() && tools.get("search_tools").is_none());
+    let spec = ToolSpec {
+        name: "mail.send".to_owned(),
+        description: String::new(),
+        input_schema: json!({"type": "object"}),
+    };
+    tools.append(Arc::new(OfAServer(spec))).unwrap();
+    tools.add_search();
+    assert_eq!(tools.search().unwrap().name, "search_tools");
+    assert!(tools.specs().iter().all(|spec| spec.name != "search_tools"));
+    assert_eq!(
+        tools.validate("search_tools", "{}"),
+        Err("Missing required parameter: query".to_owned())
+    );
+    assert!(tools.validate("search_tools", r#"{"query":"x","limit":3}"#).is_ok());
+    assert!(tools.validate("search_tools", r#"{"query":"x","limit":30}"#).is_err());
+    tools.retain(|name| name != "search_tools");
+    assert!(tools.search().is_none());
 }

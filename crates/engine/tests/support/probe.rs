@@ -1,6 +1,6 @@
 //! Tools that count their runs and do as a test says: answer, print, panic, or wait until they are let go.
 
-use aish_core::action::{Action, Effect};
+use aish_core::action::{Action, Digest, Effect, Hint};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
 use aish_tools::{Cancel, Progress, Tool, ToolContext, ToolOutput};
@@ -80,6 +80,16 @@ impl Probe {
     /// A tool of an MCP server.
     pub fn mcp(name: &str, doing: Doing) -> Arc<Self> {
         Self::new(name, Some(Effect::Remote), CallSource::Mcp, doing)
+    }
+
+    /// A tool of an MCP server that defines it so.
+    pub fn defined(name: &str, definition: &str, doing: Doing) -> Arc<Self> {
+        let effect = Effect::Delegate {
+            definition: Digest::of(definition),
+            hint: Hint::Unknown,
+            changed: None,
+        };
+        Self::new(name, Some(effect), CallSource::Mcp, doing)
     }
 
     /// A tool the remote client executes.
