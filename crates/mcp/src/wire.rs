@@ -13,9 +13,11 @@ pub(crate) mod raw;
 mod required;
 mod rounds;
 mod session;
+mod values;
 
 pub(crate) use call::rpc_error;
 pub(crate) use listener::client_config;
 pub(crate) use news::of as news_of;
 pub(crate) use peer::WirePeer;
 pub(crate) use session::{Session, Tap, Trouble};
+pub(crate) use values::{VALUES_MAX, count_values};

@@ -135,6 +135,7 @@ impl Events {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn read(chunks: &[&[u8]]) -> Vec<Sse> {
         let mut events = Events::default();
@@ -201,5 +202,33 @@ mod tests {
         let events = read(&[long.as_bytes()]);
         let seen: Vec<_> = events.iter().map(|event| (event.id.clone(), event.retry)).collect();
         assert_eq!(seen, [(None, Some(RETRY_MS_MIN)), (None, Some(RETRY_MS_MAX))]);
+    }
+
+    proptest! {
+        /// SPEC 12: any bytes read the same however they come, as no more than was sent.
+        #[test]
+        fn any_bytes(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    Just(b"data: ".to_vec()),
+                    Just(b"\n".to_vec()),
+                    Just(b"\r".to_vec()),
+                    Just(b"id: 7\nretry: 5\n".to_vec()),
+                    Just(BYTE_ORDER_MARK.to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..20),
+                ],
+                0..40,
+            ),
+            chunk_bytes in 1usize..9,
+        ) {
+            let stream = pieces.concat();
+            let whole = read(&[stream.as_slice()]);
+            let chunks: Vec<_> = stream.chunks(chunk_bytes).collect();
+            prop_assert_eq!(&read(&chunks), &whole);
+            let data: usize = whole.iter().filter_map(|event| event.data.as_ref()).map(String::len).sum();
+            // A byte that is no text becomes three.
+            prop_assert!(data <= 3 * stream.len());
+            prop_assert!(whole.iter().all(|event| event.id.as_ref().is_none_or(|id| id.len() <= ID_BYTES_MAX)));
+        }
     }
 }

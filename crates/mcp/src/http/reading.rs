@@ -1,13 +1,10 @@
 //! What a body or an event says: JSON-RPC messages, repaired where servers are known to be careless, matched with the request.
 
-use crate::wire::raw;
+use crate::wire::{VALUES_MAX, count_values, raw};
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Values in one text. A value of one byte becomes dozens in memory, so bytes alone bound nothing; a long list of tools has
-/// some ten thousand.
-const VALUES_MAX: usize = 200_000;
 /// Characters of a server's text that an error quotes.
 const EXCERPT_CHARS_MAX: usize = 100;
 /// JSON-RPC's code for an error without one of its own.
@@ -41,7 +38,7 @@ pub(super) enum Piece {
 /// It is no JSON, or has too many values; in words.
 pub(super) fn messages(text: &str) -> Result<Vec<Value>, String> {
     let text = text.trim_start_matches('\u{feff}');
-    if values(text) > VALUES_MAX {
+    if count_values(text.as_bytes()) > VALUES_MAX {
         return Err(format!("it has more than {VALUES_MAX} values"));
     }
     match serde_json::from_str(text) {
@@ -122,23 +119,6 @@ fn repair_outcome(message: &mut Map<String, Value>) {
             message.insert("error".to_owned(), repaired);
         }
     }
-}
-
-/// About how many values a JSON text has: each follows a comma or opens something.
-fn values(text: &str) -> usize {
-    let mut count = 0;
-    let mut in_string = false;
-    let mut escaped = false;
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b',' | b'[' | b'{' if !in_string => count += 1,
-            _ => {}
-        }
-    }
-    count
 }
 
 /// The beginning of a server's text, on one line.

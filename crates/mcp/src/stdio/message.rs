@@ -4,13 +4,11 @@
 //! whose id can, becomes an error reply, so that whoever waits for it hears so at once.
 
 use super::lines::{LINE_BYTES_MAX, Line};
-use crate::wire::raw;
+use crate::wire::{VALUES_MAX, count_values, raw};
 use aish_core::sanitize::single_line;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
-/// Values in one message. A value takes far more memory than the two bytes it may have on the line.
-pub(crate) const VALUES_MAX: usize = 200_000;
 /// Messages in one line, for servers that send several as an array (JSON-RPC 2.0, section 6).
 const BATCH_MESSAGES_MAX: usize = 1_000;
 /// Characters of a line that a fault quotes.
@@ -115,21 +113,6 @@ fn told_by(error: &Value) -> Option<String> {
 
 fn as_id(value: &Value) -> Option<RequestId> {
     serde::Deserialize::deserialize(value).ok()
-}
-
-/// An upper bound of the values in JSON text, found without building any.
-pub(crate) fn count_values(bytes: &[u8]) -> usize {
-    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
-    for byte in bytes {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_text => is_escaped = true,
-            b'"' => is_text = !is_text,
-            b',' | b':' | b'[' | b'{' if !is_text => count += 1,
-            _ => {}
-        }
-    }
-    count
 }
 
 /// The id of a reply that has it before anything that is not a plain value.
