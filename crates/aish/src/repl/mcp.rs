@@ -256,10 +256,8 @@ impl Repl {
         }
     }
 
-    /// One line for an alias that is no server's (SPEC 6.4).
     async fn unknown_server(&mut self, alias: &str) {
-        let line = format!("there is no MCP server {alias}; :mcp list says which there are");
-        self.front.say(&line).await;
+        self.front.say(&unknown_server(alias)).await;
     }
 
     /// One line on what went wrong at a server.
@@ -285,6 +283,11 @@ impl Repl {
             })
             .await
     }
+}
+
+/// One line for an alias that is no server's (SPEC 6.4).
+fn unknown_server(alias: &str) -> String {
+    format!("there is no MCP server {alias}; :mcp list says which there are")
 }
 
 /// A list of one server as text, with what was left out of it.

@@ -7,6 +7,7 @@ use crate::support::mcp_real::RealServers;
 use crate::support::pty::key;
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
+use crate::support::{default_wait, poll_until};
 use crate::{said, says};
 use serde_json::{Value, json};
 
@@ -238,4 +239,32 @@ fn images_and_pipes() {
         .filter(|method| *method == "resources/read")
         .count();
     assert_eq!(reads, 1);
+}
+
+/// SPEC 8.7, 12: Ctrl-C gives the prompt back while a resource or a prompt is waited for; nothing is asked.
+#[test]
+fn ctrl_c() {
+    let script = with_prompt(json!([]))
+        .on("resources/read", |_| vec![Say::Nothing])
+        .on("prompts/get", |_| vec![Say::Nothing]);
+    let server = McpServer::start(Transport::Stdio, script);
+    let model = FakeServer::script([]);
+    let sandbox = Sandbox::with_model(&model).config(&server.config("s"));
+    let mut terminal = sandbox.terminal(&[]).size(40, 120).start();
+    terminal.wait_for_prompt();
+    for (line, method, expect) in [
+        ("what is in @s:x?", "resources/read", "[aish] not asked: stopped"),
+        (":s.p", "prompts/get", "[aish] stopped"),
+    ] {
+        terminal.send_line(line);
+        poll_until(method, default_wait(), || {
+            server.methods().iter().any(|heard| heard == method).then_some(())
+        });
+        terminal.send(key::CTRL_C);
+        terminal.wait_for_text(expect);
+        terminal.wait_for_prompt();
+    }
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+    sandbox.assert_nothing_runs();
 }

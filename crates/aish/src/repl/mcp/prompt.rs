@@ -1,5 +1,6 @@
 //! `:alias.prompt key=value …`: a prompt of a server, filled in and asked as the person's own question (SPEC 6.9).
 
+use super::unknown_server;
 use super::words::{Beginning, Word, split};
 use crate::mcp::prompts::{Question, question, usage};
 use crate::repl::{Next, Repl, ReplError};
@@ -58,9 +59,7 @@ impl Repl {
         let (alias, name) = label.split_once('.').unwrap_or((&label, ""));
         let mcp = Arc::clone(&self.options.mcp);
         if mcp.servers().get(alias).is_none() {
-            return Err(format!(
-                "there is no MCP server {alias}; :mcp list says which there are"
-            ));
+            return Err(unknown_server(alias));
         }
         let fetched = self.unless_cancelled(mcp.prompts(alias)).await;
         let prompts = fetched.ok_or("stopped")?.map_err(|error| told(alias, &error.message))?;
