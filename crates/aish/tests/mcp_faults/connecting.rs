@@ -132,7 +132,7 @@ fn lists_without_end() {
         let page = json!({"tools": [tool("t", "the same again")], "nextCursor": "again"});
         vec![Say::result(&message["id"], page)]
     });
-    let many = (0..20_000)
+    let many = (0..5_000)
         .map(|number| tool(&format!("t{number}"), "one of many"))
         .collect();
     for (script, tools_max) in [(pages, PAGES_MAX), (same, 1), (Script::with_tools(many), ITEMS_MAX)] {
