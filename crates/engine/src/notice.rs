@@ -209,4 +209,20 @@ mod tests {
         assert!(matches!(&all[0], Notice::Text(text) if text.len() == 20_000));
         assert!(matches!(&all[2], Notice::ToolOutput { text, .. } if text.len() <= OUTPUT_BYTES_MAX));
     }
+
+    /// SPEC 6.9: of how far a call has come only the newest waits to be shown.
+    #[test]
+    fn steps_of_a_call() {
+        let notices = Notices::new();
+        let step = |n: usize, line: &str| Notice::CallStep {
+            call: CallId::nth(1, n),
+            tool: "one.t".into(),
+            line: line.into(),
+        };
+        for line in ["1", "2", "3"] {
+            notices.push(step(1, line));
+        }
+        notices.push(step(2, "1"));
+        assert_eq!(notices.drain(), [step(1, "3"), step(2, "1")]);
+    }
 }

@@ -43,9 +43,12 @@ async fn recorded(tools: &[&str], server: &str) -> (bool, Vec<String>, Option<Ca
     };
     let (driven, recorded) = within(async { tokio::join!(drive(&mut driver), aside) }).await;
     driven.unwrap();
-    let call = driver.session().events().iter().find_map(|event| match &event.body {
-        Body::ServerAnswered(data) => data.call_id.clone(),
-        _ => None,
+    let call = driver.session().events().iter().find_map(|event| {
+        if let Body::ServerAnswered(data) = &event.body {
+            data.call_id.clone()
+        } else {
+            None
+        }
     });
     let kinds = kinds(driver.session()).into_iter().map(str::to_owned).collect();
     (recorded, kinds, call)

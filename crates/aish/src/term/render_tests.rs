@@ -178,6 +178,28 @@ fn long_calls_are_whole() {
     "#);
 }
 
+/// SPEC 6.9: how far a call has come is shown beside its result, not instead of it.
+#[test]
+fn how_far_a_call_has_come() {
+    let step = |line: &str| Notice::CallStep {
+        call: call(),
+        tool: "one.t".to_owned(),
+        line: line.to_owned(),
+    };
+    let notices = [
+        started("one.t()"),
+        step("half \u{1b}[2J"),
+        ended("one.t()", "a\nb", "2 lines"),
+    ];
+    insta::assert_snapshot!(plain(&notices), @r"
+    --- one.t()
+        half \x1b[2J
+        a
+        b
+    --- 2 lines · 3.0 s
+    ");
+}
+
 /// SPEC 8.5: a command's output appears while it runs and is not repeated; a long one says how to see the rest.
 #[test]
 fn output_as_it_comes() {
