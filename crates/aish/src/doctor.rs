@@ -1,8 +1,9 @@
 //! `aish doctor`: everything aish needs, looked at one by one; each a line that says how it is and what to do.
 //!
-//! A [`Finding`] is one such line. [`machine`] looks at this machine, `models` asks models' servers, `servers` those of tools. Nothing is changed, no value of
-//! a key is shown, and all of it ends within [`TOTAL_TIMEOUT_S`] seconds, because whoever asks is waiting. It works where the
-//! configuration does not: that is what it is asked for most.
+//! A [`Finding`] is one such line. [`machine`] looks at this machine, `models` asks models' servers, `servers` those of tools.
+//! Nothing is changed but what is remembered of servers, no value of a key is shown, and all of it ends within
+//! [`TOTAL_TIMEOUT_S`] seconds, because whoever asks is waiting. It works where the configuration does not: that is what it is
+//! asked for most.
 
 use crate::app::App;
 use crate::cli::{Common, Output};

@@ -195,6 +195,21 @@ fn a_variable_that_is_not_set() {
     );
 }
 
+/// SPEC 5.4: what was allowed of a server that is taken out is named, since another one may get its alias.
+#[test]
+fn what_stays_allowed() {
+    let rules = "[approval]\nallow = [\"git.log\", \"gitlab.x\"]\n[mcp.auto_approve]\n\"git.*\" = true\n\
+                 [mcp.servers.git]\ncommand = [\"git-server\"]";
+    let sandbox = Sandbox::new().config(rules);
+    let removed = sandbox.run(&["mcp", "remove", "git"]).success().stderr;
+    assert!(
+        removed.ends_with("if another server gets that name: git.*, git.log\n"),
+        "{removed}"
+    );
+    assert!(!config(&sandbox).contains("git-server"), "{}", config(&sandbox));
+    assert!(config(&sandbox).contains("\"git.*\" = true"), "{}", config(&sandbox));
+}
+
 /// SPEC 6.4: a server that never answers keeps no list waiting for longer than a person would: the others are shown, and it.
 #[test]
 fn a_server_that_never_answers() {
