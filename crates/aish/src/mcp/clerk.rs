@@ -6,6 +6,7 @@
 
 use super::address::Address;
 use super::desk::{Answer, Desk, Given, Matter, Open, Ticket};
+use super::evidence::shortened;
 use super::form::Form;
 use super::patience::Patient;
 use super::{Say, browser, sampling};
@@ -13,7 +14,6 @@ use crate::paths::Environment;
 use crate::term::Look;
 use crate::term::questions::{Asking, Filled, Said};
 use crate::term::tty::{Person, Tty};
-use aish_core::sanitize;
 use aish_engine::Engine;
 use aish_mcp::host::Question;
 use aish_tools::{Cancel, cancelled};
@@ -21,9 +21,6 @@ use futures_util::future::BoxFuture;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::watch;
-
-/// Characters of a problem that are told.
-const PROBLEM_CHARS_MAX: usize = 300;
 
 /// Answers servers at the controlling terminal.
 #[derive(Clone)]
@@ -212,9 +209,4 @@ async fn fill<P: Person>(
         Filled::Declined => Answer::Declined,
         Filled::Stopped => Answer::Dismissed,
     })
-}
-
-/// A problem as one safe line.
-fn shortened(problem: &str) -> String {
-    sanitize::single_line(problem).chars().take(PROBLEM_CHARS_MAX).collect()
 }

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 const ASKED_BYTES_MAX: usize = 64 * 1024;
 /// Characters of a question in a line.
 const LINE_CHARS_MAX: usize = 120;
+/// Characters of a problem that are told.
+const PROBLEM_CHARS_MAX: usize = 300;
 /// What is kept in the place of a value that is not.
 const NOT_KEPT: &str = "[not kept]";
 
@@ -102,6 +104,11 @@ pub(super) fn why_not(answer: &Answer) -> Option<String> {
         Answer::Late => Some("no answer came in time, declined".to_owned()),
         Answer::Failed(problem) => Some(format!("{problem}; declined")),
     }
+}
+
+/// A problem as one safe line, for the person and for the server.
+pub(super) fn shortened(problem: &str) -> String {
+    sanitize::single_line(problem).chars().take(PROBLEM_CHARS_MAX).collect()
 }
 
 fn kept(given: &Given) -> Value {

@@ -2,6 +2,7 @@
 //! to both. Nothing of the conversation goes along, whatever the server wishes (`includeContext`), and no tools.
 
 use super::desk::{Answer, Given};
+use super::evidence::shortened;
 use crate::term::questions::{Asking, Said, Usual};
 use crate::term::tty::Person;
 use aish_core::event::{ReplyStop, Usage};
@@ -23,8 +24,6 @@ const CHARS_MAX: usize = 400_000;
 const OUTPUT_TOKENS_MAX: u64 = 8_192;
 /// How long a model may take.
 const MODEL_WAIT_S: u64 = 600;
-/// Characters of a failure that are passed on to the server.
-const PROBLEM_CHARS_MAX: usize = 300;
 
 /// What a server has a model say.
 #[derive(Clone, Debug, PartialEq)]
@@ -257,10 +256,6 @@ fn given(reply: &Reply, model: &Model, text: &str) -> Given {
         unkept: Vec::new(),
         usage,
     }
-}
-
-fn shortened(problem: &str) -> String {
-    sanitize::single_line(problem).chars().take(PROBLEM_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
