@@ -81,6 +81,46 @@ fn python_over_http() {
     assert_eq!(std::fs::read_to_string(sandbox.path("made")).unwrap(), "x\n");
 }
 
+/// A model's side, whose configuration has the other one's tools; with these further lines.
+fn outer(model: &FakeServer, inner: &Sandbox, further: &str) -> Sandbox {
+    let command = json!([env!("CARGO_BIN_EXE_aish"), "mcp", "serve", "--cd", inner.project()]);
+    Sandbox::with_model(model).config(&format!(
+        "[mcp.servers.inner]\ncommand = {command}\nenv = {{ AISH_HOME = {} }}\nrequired = true\n{further}",
+        json!(inner.home()),
+    ))
+}
+
+/// SPEC 6.9, 6.10: aish in front of aish at a terminal: the person is asked by the outer gate, then by the inner one through it.
+#[test]
+fn aish_asks_for_aish() {
+    let model = FakeServer::script([
+        Reply::calls(&[("c1", "inner__bash", json!({"command": "touch made"}))]),
+        Reply::text("made it"),
+    ]);
+    let inner = Sandbox::new();
+    let outer = outer(&model, &inner, "");
+    // What a server offered last is on offer while it is being connected to.
+    assert!(outer.run(&["mcp", "tools"]).success().stdout.contains("inner.bash"));
+    let mut terminal = outer.terminal(&[]).start();
+    terminal.wait_for_prompt();
+    terminal.send_line("make it");
+    terminal.wait_for_text("call 'inner.bash(command=\"touch made\")'?");
+    terminal.send_line("y");
+    terminal.wait_for_text("call 'bash(command=\"touch made\")'?");
+    assert!(!inner.path("made").exists());
+    terminal.wait_for_text("answer it?");
+    terminal.send_line("y");
+    terminal.wait_for_text("y or n, required");
+    terminal.send_line("y");
+    terminal.wait_for_text("send it?");
+    terminal.send_line("y");
+    terminal.wait_for_text("made it");
+    assert!(inner.path("made").exists());
+    terminal.send("\u{4}");
+    assert!(terminal.wait_exit().success());
+    inner.assert_nothing_runs();
+}
+
 /// SPEC 6.10: aish is a client of aish: a model's call goes through both gates, and both ledgers have it. Where nobody can be
 /// asked, the inner gate refuses.
 #[test]
@@ -93,11 +133,7 @@ fn aish_serves_aish() {
         Reply::text("both answered"),
     ]);
     let inner = Sandbox::new().file("a.txt", "from within\n");
-    let outer = Sandbox::with_model(&model).config(&format!(
-        "[mcp.servers.inner]\ncommand = {}\nenv = {{ AISH_HOME = {} }}\nrequired = true\n\n[mcp.auto_approve]\n\"inner.*\" = true",
-        json!([env!("CARGO_BIN_EXE_aish"), "mcp", "serve", "--cd", inner.project()]),
-        json!(inner.home()),
-    ));
+    let outer = outer(&model, &inner, "\n[mcp.auto_approve]\n\"inner.*\" = true");
     let output = outer.run(&["-p", "ask within"]).success();
     assert_eq!(output.stdout, "both answered\n", "{output:?}");
     let told = model.requests().last().unwrap().messages().to_vec();
