@@ -31,6 +31,7 @@ use fetch::Fetch;
 use grant::Counter;
 use keyring::{Entry, Place};
 use listener::{Expected, Listener};
+use metadata::Found;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 use url::Url;
@@ -81,7 +82,7 @@ pub struct Login<'a> {
 /// Why there is no token.
 pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), McpError> {
     let server = Url::parse(&login.endpoint.url)
-        .map_err(|_| McpError::new(ErrorKind::Unreachable, "its url is no http:// or https:// address"))?;
+        .map_err(|_| McpError::new(ErrorKind::Unusable, "its url is no http:// or https:// address"))?;
     let fetch = Fetch::new(login.client, &server)?;
     let place = Place::new(login.alias.as_str(), &server);
     let challenge = login.challenge.map(Challenge::read).unwrap_or_default();
@@ -95,20 +96,14 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
         .flat_map(|entry| entry.grant.scopes.iter().chain(&entry.wanted));
     let scopes = scopes_of(kept.chain(&found.scopes).map(String::as_str));
     let (state, verifier) = (random()?, random()?);
-    let mut address = found.authority.authorization_endpoint.clone();
-    let verifier_hash = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.expose()));
-    address
-        .query_pairs_mut()
-        .append_pair("response_type", "code")
-        .append_pair("client_id", &client.id)
-        .append_pair("redirect_uri", listener.redirect())
-        .append_pair("state", state.expose())
-        .append_pair("code_challenge", &verifier_hash)
-        .append_pair("code_challenge_method", "S256")
-        .append_pair("resource", &found.resource);
-    if !scopes.is_empty() {
-        address.query_pairs_mut().append_pair("scope", &scopes.join(" "));
-    }
+    let question = Question {
+        client: &client.id,
+        redirect: listener.redirect(),
+        state: &state,
+        verifier: &verifier,
+        scopes: &scopes,
+    };
+    let address = question.address(&found);
     show(&address);
     let expected = Expected {
         state: state.expose(),
@@ -138,6 +133,37 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
         let message = format!("logged in, but the token cannot be kept: {error}");
         McpError::new(ErrorKind::Closed, message)
     })
+}
+
+/// What the person is asked by the authorization server.
+struct Question<'a> {
+    client: &'a str,
+    redirect: &'a str,
+    state: &'a Secret,
+    verifier: &'a Secret,
+    scopes: &'a [String],
+}
+
+impl Question<'_> {
+    /// The address to open (RFC 6749 section 4.1.1, RFC 7636 section 4.3, RFC 8707 section 2).
+    fn address(&self, found: &Found) -> Url {
+        let mut address = found.authority.authorization_endpoint.clone();
+        let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()));
+        let mut query = address.query_pairs_mut();
+        query
+            .append_pair("response_type", "code")
+            .append_pair("client_id", self.client)
+            .append_pair("redirect_uri", self.redirect)
+            .append_pair("state", self.state.expose())
+            .append_pair("code_challenge", &hash)
+            .append_pair("code_challenge_method", metadata::PKCE_METHOD)
+            .append_pair("resource", &found.resource);
+        if !self.scopes.is_empty() {
+            query.append_pair("scope", &self.scopes.join(" "));
+        }
+        drop(query);
+        address
+    }
 }
 
 async fn keep(keyring: &Keyring, entry: Entry) -> std::io::Result<()> {

@@ -163,6 +163,8 @@ async fn what_ends_a_login() {
         (Trick::TwoCodes, "has no code", 0),
         (Trick::Denied, "not allowed: access_denied", 0),
         (Trick::HugeMetadata, "more than 256 KB", 0),
+        (Trick::NoDocuments, "it says nowhere how to log in", 0),
+        (Trick::NoRegistration, "registers nobody by itself", 0),
         (Trick::NoPkce, "does not offer PKCE", 0),
         (Trick::PlainToken, "a login needs https", 0),
         (Trick::TokenElsewhere, "it redirects", 1),

@@ -85,7 +85,8 @@ impl Client {
 
     async fn registered(fetch: &Fetch, authority: &Authority, redirect: &str) -> Result<Self, McpError> {
         let Some(endpoint) = &authority.registration_endpoint else {
-            let message = "its authorization server registers nobody by itself: register aish there, and set client_id";
+            let message = "its authorization server registers nobody by itself: register aish there, and give \
+                `aish mcp login` the id (--client-id)";
             return Err(McpError::new(ErrorKind::Protocol, message));
         };
         let wanted = Method::first_of([Method::None, Method::Basic, Method::Post], authority);
@@ -102,6 +103,11 @@ impl Client {
             let text = answer.body.get(name).and_then(serde_json::Value::as_str);
             text.filter(|text| !text.is_empty() && text.len() <= ID_BYTES_MAX)
         };
+        if authority.issuer.is_none() && answer.status.is_client_error() {
+            // The place was only a guess.
+            let message = "it says nowhere how to log in: a token that you have goes into the configuration (auth_env)";
+            return Err(McpError::new(ErrorKind::Protocol, message));
+        }
         let id = text("client_id")
             .filter(|_| answer.status.is_success())
             .ok_or_else(|| {

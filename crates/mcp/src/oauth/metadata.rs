@@ -15,7 +15,7 @@ const RESOURCE_DOCUMENT: &str = "/.well-known/oauth-protected-resource";
 const AUTHORITY_DOCUMENT: &str = "/.well-known/oauth-authorization-server";
 const OPENID_DOCUMENT: &str = "/.well-known/openid-configuration";
 /// The one way of proving that the code is used by whom it was given to (RFC 7636).
-const PKCE_METHOD: &str = "S256";
+pub(super) const PKCE_METHOD: &str = "S256";
 /// The scope that brings a refresh token from OpenID Connect providers.
 const OFFLINE_SCOPE: &str = "offline_access";
 

@@ -40,6 +40,10 @@ pub enum Trick {
     NeverEnough,
     /// A call needs the scope `more`.
     NeedsMore,
+    /// There is no description of anything.
+    NoDocuments,
+    /// The authorization server registers nobody.
+    NoRegistration,
     /// Refreshing is refused for good.
     NoRefresh,
 }
@@ -215,6 +219,7 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
     let trick = *shared.trick.lock().unwrap();
     let path = heard.path.split('?').next().unwrap_or_default().to_owned();
     let (status, headers, body) = match path.as_str() {
+        path if trick == Trick::NoDocuments && path != "/mcp" => (404, String::new(), Value::Null),
         "/mcp" => shared.mcp(trick, &heard),
         "/token" if trick == Trick::TokenHangs => std::future::pending().await,
         "/token" => shared.token(trick, &heard),
@@ -300,7 +305,7 @@ impl Shared {
             "issuer": base,
             "authorization_endpoint": format!("{base}/authorize"),
             "token_endpoint": format!("{token}/token"),
-            "registration_endpoint": format!("{base}/register"),
+            "registration_endpoint": (trick != Trick::NoRegistration).then(|| format!("{base}/register")),
             "code_challenge_methods_supported": methods,
             "authorization_response_iss_parameter_supported": true,
         })
