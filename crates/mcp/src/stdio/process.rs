@@ -78,7 +78,10 @@ impl Process {
             .spawn(move || run(&endpoint, alias, host, &handle, sender))
             .map_err(|error| cannot_start("it", error))?;
         // The thread answers in every case; that it should have ended without is one more way not to have started.
+        let unclaimed = Unclaimed(&process);
         let started = receiver.await.map_err(|error| cannot_start("it", error))?;
+        // From here on whoever has the process ends it.
+        std::mem::forget(unclaimed);
         Ok((process, started?))
     }
 
@@ -130,6 +133,15 @@ impl Process {
 
 fn cannot_start(name: &str, error: impl std::fmt::Display) -> McpError {
     McpError::new(ErrorKind::Unreachable, format!("cannot start {name}: {error}"))
+}
+
+/// Ends a process that is started for somebody who stops waiting, also in the moment between the thread's answer and its reading.
+struct Unclaimed<'a>(&'a Process);
+
+impl Drop for Unclaimed<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 /// The thread's work from start to end.
