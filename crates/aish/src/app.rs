@@ -296,7 +296,13 @@ impl App {
             let secrets = aish_provider::http::secrets_of(address).into_iter();
             secrets.map(move |secret| (name.to_owned(), secret))
         });
-        Redactor::new(from_environment.chain(from_config).chain(from_addresses))
+        let from_logins = crate::mcp::login::secrets(self);
+        Redactor::new(
+            from_environment
+                .chain(from_config)
+                .chain(from_addresses)
+                .chain(from_logins),
+        )
     }
 
     /// Addresses of models and servers, with what they are called: people write passwords and keys into them.

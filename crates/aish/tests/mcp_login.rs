@@ -6,7 +6,7 @@ mod support;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use support::mcp::{McpServer, Script, Transport};
+use support::mcp::{McpServer, Script, Transport, tool};
 use support::pty::key;
 use support::reply::Reply;
 use support::sandbox::Sandbox;
@@ -18,8 +18,9 @@ const TOKEN: &str = "token-that-nobody-may-see";
 const NEEDS_LOGIN: &str = "needs login; `:mcp login tickets` (or `aish mcp login tickets`)";
 
 /// A server with one tool that lets in who has [`TOKEN`], and gives it to who logs in: it is its own authorization server.
-fn tickets() -> McpServer {
-    McpServer::start(Transport::Http, Script::with_tool("open").on_http(answer))
+fn tickets(description: &str) -> McpServer {
+    let tools = vec![tool("open", description)];
+    McpServer::start(Transport::Http, Script::with_tools(tools).on_http(answer))
 }
 
 fn answer(request: &Received) -> Option<Reply> {
@@ -84,7 +85,7 @@ const WAITS: &str = "#!/bin/sh\nexit 0\n";
 /// nowhere, and it can be forgotten.
 #[test]
 fn on_the_command_line() {
-    let server = tickets();
+    let server = tickets(&format!("opens what {TOKEN} may open"));
     let sandbox = sandbox(&server, ALLOWS);
     let listed = sandbox.run(&["mcp", "list"]).success();
     assert!(listed.stdout.contains(NEEDS_LOGIN), "{listed:?}");
@@ -116,7 +117,7 @@ fn on_the_command_line() {
 /// SPEC 6.3, 6.4: at the prompt the same; the server is there afterwards, without another word.
 #[test]
 fn at_the_prompt() {
-    let server = tickets();
+    let server = tickets("opens tickets");
     let sandbox = sandbox(&server, ALLOWS);
     let terminal = sandbox.terminal(&[]).size(60, 160).start();
     terminal.wait_for_prompt();
@@ -131,7 +132,7 @@ fn at_the_prompt() {
 /// SPEC 6.3: whoever does not log in is not waited for once Ctrl-C is pressed.
 #[test]
 fn nobody_logs_in() {
-    let server = tickets();
+    let server = tickets("opens tickets");
     let sandbox = sandbox(&server, WAITS);
     let terminal = sandbox.terminal(&[]).size(60, 160).start();
     terminal.wait_for_prompt();

@@ -28,6 +28,12 @@ pub(super) fn keyring(app: &App) -> Keyring {
     Keyring::on(tokens::TokenFile::in_folder(&app.paths.data_dir))
 }
 
+/// The tokens that are kept now, each with what it is called, for whoever takes secrets out of texts.
+pub fn secrets(app: &App) -> Vec<(String, String)> {
+    let kept = keyring(app).secrets().into_iter();
+    kept.map(|(name, secret)| (name, secret.expose().to_owned())).collect()
+}
+
 /// `aish mcp login`.
 ///
 /// # Errors
