@@ -6,8 +6,8 @@ use super::reader::{Input, Source};
 use crate::term::Colour;
 use aish_engine::Notices;
 use reedline::{
-    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode,
-    PromptHistorySearch, PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal,
+    ColumnarMenu, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
+    PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal,
     SimpleMatchHighlighter, default_emacs_keybindings,
 };
 use std::borrow::Cow;
@@ -39,6 +39,8 @@ pub struct EditorSetup {
     pub colour: Colour,
     /// Where to say what does not work.
     pub notices: Notices,
+    /// Lines that are shown above the one being edited.
+    pub above: ExternalPrinter<String>,
 }
 
 /// The line editor.
@@ -72,6 +74,7 @@ impl Editor {
             // The default one colours words of a list we do not have.
             .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
             .with_ansi_colors(setup.colour == Colour::On)
+            .with_external_printer(setup.above)
             // What is pasted becomes text of the line; only Enter sends it.
             .use_bracketed_paste(true);
         let editor = match history(&setup.data_dir.join(HISTORY_NAME)) {

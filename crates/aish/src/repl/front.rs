@@ -104,6 +104,13 @@ impl Front {
         self.screen.write(out).await;
     }
 
+    /// What was told and not yet shown, as a terminal shows it: for whoever shows it in another place.
+    pub fn told(&mut self) -> String {
+        let mut out = self.render();
+        self.renderer.finish(&mut out);
+        out.pieces().map(|(_, text)| text).collect()
+    }
+
     /// The status to leave with, if a signal asked for it.
     pub fn leave_status(&self) -> Option<u8> {
         *self.leaving.borrow()

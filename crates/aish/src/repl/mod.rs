@@ -33,13 +33,17 @@ use front::Front;
 use futures_util::future::BoxFuture;
 use prompt::{PromptText, Saved};
 use reader::{Input, Lines, Reader};
+use reedline::ExternalPrinter;
 use route::Route;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use tokio::task::JoinHandle;
 use turns::TurnEnd;
 
+/// Pieces of text that may wait to be shown above the line being edited.
+const LINES_ABOVE_MAX: usize = 64;
 /// Exit codes (SPEC 10.2) of a session without a terminal, whose last turn is what it was run for.
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
@@ -127,6 +131,8 @@ pub struct Repl {
     options: ReplOptions,
     front: Front,
     reader: Reader,
+    /// Shows lines above the one being edited.
+    above: SyncSender<String>,
     kind: Kind,
     words: Words,
     previous_directory: Option<PathBuf>,
@@ -197,8 +203,13 @@ impl Repl {
         words.update(|words| {
             words.models = names;
             words.home = home;
-            words.servers = Some(mcp::Reach::new(Arc::clone(&options.mcp), tokio::runtime::Handle::current()));
+            words.servers = Some(mcp::Reach::new(
+                Arc::clone(&options.mcp),
+                tokio::runtime::Handle::current(),
+            ));
         });
+        let above = ExternalPrinter::new(LINES_ABOVE_MAX);
+        let to_above = above.sender();
         let reader = match kind {
             Kind::Edited => {
                 let setup = EditorSetup {
@@ -206,6 +217,7 @@ impl Repl {
                     words: words.clone(),
                     colour: front.renderer.look().colour,
                     notices: front.notices.clone(),
+                    above,
                 };
                 Reader::start(move || Editor::new(setup))
             }
@@ -223,6 +235,7 @@ impl Repl {
         Ok(Self {
             choosing,
             reader: reader.map_err(ReplError::Open)?,
+            above: to_above,
             engine,
             driver,
             options,
@@ -337,6 +350,7 @@ impl Repl {
         let directory = self.engine.settings().context.directory;
         self.words.update(|words| words.directory = directory);
         let mut leaving = self.front.leaving();
+        let notices = self.front.notices.clone();
         self.show_prompt(&prompt).await;
         let mut line = self.reader.begin(prompt.clone());
         loop {
@@ -352,6 +366,10 @@ impl Repl {
                     });
                 }
                 () = self.front.interrupted() => {}
+                () = notices.changed() => {
+                    self.tell_above().await;
+                    continue;
+                }
             }
             // An editor sees Ctrl-C as a key; here it was a signal, and the terminal has thrown the line away.
             match self.kind {
@@ -362,6 +380,20 @@ impl Repl {
                 }
                 Kind::Piped => return Ok(self.interrupted_without_terminal()),
             }
+        }
+    }
+
+    /// Shows what was told while a line is being typed: above it where there is an editor, at once elsewhere.
+    async fn tell_above(&mut self) {
+        match self.kind {
+            Kind::Edited => {
+                let text = self.front.told();
+                // An editor that shows nothing any more has been left.
+                if !text.is_empty() {
+                    let _ = self.above.try_send(text);
+                }
+            }
+            Kind::Dumb | Kind::Piped => self.front.catch_up().await,
         }
     }
 
