@@ -175,9 +175,12 @@ fn finish<T: Transport<RoleClient> + 'static>(
     }
 }
 
-/// Whether the older protocol would find the same: nobody is there at all, or wants to know first who asks.
+/// Whether the older protocol would find the same: nobody is there or can be asked at all, or wants to know first who asks.
 fn is_final(error: &McpError) -> bool {
-    matches!(error.kind, ErrorKind::Unreachable | ErrorKind::Unauthorized { .. })
+    matches!(
+        error.kind,
+        ErrorKind::Unreachable | ErrorKind::Unusable | ErrorKind::Unauthorized { .. }
+    )
 }
 
 /// The version that `initialize` offers.

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum ErrorKind {
     /// It cannot be reached, or its program cannot be started.
     Unreachable,
+    /// Nothing can be sent to it as it is configured: an address that is none, a header that no request can carry.
+    Unusable,
     /// It did not answer in time.
     Timeout,
     /// It wants to know who asks (401); the challenge of its `WWW-Authenticate` header, if there was one.
@@ -60,7 +62,8 @@ impl McpError {
     pub fn is_connection(&self) -> bool {
         match self.kind {
             ErrorKind::Unreachable | ErrorKind::SessionLost | ErrorKind::Closed => true,
-            ErrorKind::Timeout
+            ErrorKind::Unusable
+            | ErrorKind::Timeout
             | ErrorKind::Unauthorized { .. }
             | ErrorKind::Forbidden
             | ErrorKind::Status(_)

@@ -187,16 +187,18 @@ async fn a_lost_server_comes_back() {
     );
 }
 
-/// SPEC 6.3: who is refused is not asked again and again; a person says when.
+/// SPEC 6.3: who is refused, or can be sent nothing, is not tried again and again; a person says when.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_final_until_somebody_says() {
-    let script = Script::new([Act::Fails(ErrorKind::Forbidden), Act::Comes("one")]);
-    let all = servers(&script, Memory::none());
-    all.add(config("a")).unwrap();
-    until(&all, "a", |state| matches!(state, State::Failed(_))).await;
-    assert_eq!(script.eras.lock().unwrap().len(), 1);
-    all.refresh("a");
-    until(&all, "a", |state| *state == State::Ready).await;
+    for refusal in [ErrorKind::Forbidden, ErrorKind::Unusable] {
+        let script = Script::new([Act::Fails(refusal), Act::Comes("one")]);
+        let all = servers(&script, Memory::none());
+        all.add(config("a")).unwrap();
+        until(&all, "a", |state| matches!(state, State::Failed(_))).await;
+        assert_eq!(script.eras.lock().unwrap().len(), 1);
+        all.refresh("a");
+        until(&all, "a", |state| *state == State::Ready).await;
+    }
 }
 
 /// SPEC 6.4: what a server offered last time is there at once, while it is being connected to; another command is another server.

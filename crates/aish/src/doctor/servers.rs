@@ -50,6 +50,7 @@ fn advice(alias: &str, kind: Option<&ErrorKind>) -> String {
         Some(ErrorKind::Unreachable | ErrorKind::Closed | ErrorKind::Timeout) => {
             format!("start it, or correct [mcp.servers.{alias}]")
         }
+        Some(ErrorKind::Unusable) => format!("correct [mcp.servers.{alias}]"),
         Some(
             ErrorKind::SessionLost
             | ErrorKind::Status(_)

@@ -184,6 +184,7 @@ fn challenge_of(server: &Server) -> Option<&str> {
         State::Failed(problem) | State::Waiting { problem, .. } => match &problem.kind {
             ErrorKind::Unauthorized { challenge } => challenge.as_deref(),
             ErrorKind::Unreachable
+            | ErrorKind::Unusable
             | ErrorKind::Timeout
             | ErrorKind::Forbidden
             | ErrorKind::SessionLost

@@ -72,7 +72,7 @@ impl Remote {
         client: &reqwest::Client,
         bearer: Option<Bearer>,
     ) -> Result<Self, McpError> {
-        let unusable = |why: String| McpError::new(ErrorKind::Unreachable, why);
+        let unusable = |why: String| McpError::new(ErrorKind::Unusable, why);
         let url = Url::parse(&endpoint.url)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())

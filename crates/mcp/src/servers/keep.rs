@@ -74,7 +74,9 @@ impl Keeper {
                     return Ok(peer);
                 }
                 // Another way of asking would fail alike.
-                Err(problem) if problem.kind == ErrorKind::Unreachable => return Err(problem),
+                Err(problem) if matches!(problem.kind, ErrorKind::Unreachable | ErrorKind::Unusable) => {
+                    return Err(problem);
+                }
                 Err(_) => {}
             }
         }
@@ -172,7 +174,8 @@ fn goes_away(problem: &McpError) -> bool {
         | ErrorKind::Closed
         | ErrorKind::Status(500..=599)
         | ErrorKind::Status(429) => true,
-        ErrorKind::Unauthorized { .. }
+        ErrorKind::Unusable
+        | ErrorKind::Unauthorized { .. }
         | ErrorKind::Forbidden
         | ErrorKind::Status(_)
         | ErrorKind::Protocol

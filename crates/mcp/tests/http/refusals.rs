@@ -175,12 +175,13 @@ async fn credentials_do_not_show() {
     assert!(shown.contains("[redacted:token]"), "{shown}");
 }
 
-/// SPEC 6.1: what cannot be sent is said when the server is configured, not when it is asked.
+/// SPEC 6.1: what cannot be sent is said when the server is configured, not when it is asked, and no waiting mends it.
 #[tokio::test]
 async fn unusable_endpoints() {
     let refused = |endpoint: HttpEndpoint| {
         let error = HttpClient::new(&endpoint, &reqwest_client()).unwrap_err();
         assert!(!format!("{error:?}").contains("nobody-may-see"), "{error:?}");
+        assert_eq!(error.kind, ErrorKind::Unusable);
         error.message
     };
     for url in ["", "mcp", "ftp://host/", "file:///etc/passwd", "http://"] {
