@@ -102,7 +102,7 @@ fn a_changed_description_asks_again() {
     assert_eq!(calls_heard(&server), 4, "what was approved is the tool now");
 }
 
-/// SPEC 6.8, 5.6: a script that approves the call approves the tool as it is now.
+/// SPEC 6.8, 5.6: a script that approves the call approves the tool as it is now, and is told the difference.
 #[test]
 fn approved_from_a_script() {
     let offered = tools(vec![tool("send", "Sends a mail")]);
@@ -115,6 +115,7 @@ fn approved_from_a_script() {
     *offered.lock().unwrap() = vec![tool("send", "Sends all mail")];
     let waiting = sandbox.run(&["-p", "again", "--output", "json"]).exits(3);
     let call = &waiting.json()["pending"][0];
+    assert_eq!(call["difference"], r#"description: "Sends a mail" → "Sends all mail""#);
     let (id, digest) = (call["call_id"].as_str().unwrap(), call["digest"].as_str().unwrap());
     let approval = format!("{id}:{digest}");
     sandbox

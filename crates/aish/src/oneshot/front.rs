@@ -327,12 +327,18 @@ fn object(driver: &Driver, reply: &str, stop_reason: &str, pending: &[Pending], 
         .iter()
         .map(|call| {
             let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
-            json!({
+            let mut entry = json!({
                 "call_id": call.call_id.as_str(),
                 "tool": call.tool,
                 "arguments": arguments,
                 "digest": call.digest.as_str(),
-            })
+            });
+            let action = driver.action(&call.call_id);
+            // Only where that is why it is asked about: whoever answers from a script sees no other difference (SPEC 6.8).
+            if let (Some(fields), Some(change)) = (entry.as_object_mut(), action.as_ref().and_then(Action::changed)) {
+                fields.insert("difference".to_owned(), json!(change));
+            }
+            entry
         })
         .collect();
     json!({
