@@ -21,7 +21,7 @@ use aish_store::sqlite::SqliteStore;
 use aish_tools::ToolContext;
 use aish_tools::set::ToolSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 /// Characters of a result the model sees when nobody said and its context is not known (SPEC 4.3).
 const RESULT_CHARS_DEFAULT: usize = 24_000;
@@ -47,6 +47,8 @@ pub struct App {
     /// What a person should know, one line each.
     pub remarks: Vec<String>,
     common: Common,
+    /// Made when it is first asked for.
+    redactor: OnceLock<Redactor>,
 }
 
 impl App {
@@ -99,6 +101,7 @@ impl App {
             instructions,
             remarks,
             common: common.clone(),
+            redactor: OnceLock::new(),
         })
     }
 
@@ -279,9 +282,19 @@ impl App {
             .collect()
     }
 
-    /// What makes text fit to leave the process.
+    /// What makes text fit to leave the process: one for all of it, which learns of tokens as they come.
     pub fn redactor(&self) -> Redactor {
         let keys = self.key_variables();
+        let made = self.redactor.get_or_init(|| {
+            let redactor = Redactor::new(self.secrets());
+            crate::mcp::login::teach(self, &redactor);
+            redactor
+        });
+        made.clone()
+    }
+
+    /// The secrets of environment and configuration, each with what it is called.
+    fn secrets(&self) -> Vec<(String, String)> {
         let put_in = crate::mcp::secret_variables(&self.config().mcp.servers);
         let from_environment = keys
             .iter()
@@ -296,13 +309,7 @@ impl App {
             let secrets = aish_provider::http::secrets_of(address).into_iter();
             secrets.map(move |secret| (name.to_owned(), secret))
         });
-        let from_logins = crate::mcp::login::secrets(self);
-        Redactor::new(
-            from_environment
-                .chain(from_config)
-                .chain(from_addresses)
-                .chain(from_logins),
-        )
+        from_environment.chain(from_config).chain(from_addresses).collect()
     }
 
     /// Addresses of models and servers, with what they are called: people write passwords and keys into them.

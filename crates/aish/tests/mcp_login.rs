@@ -6,7 +6,9 @@ mod support;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use support::mcp::{McpServer, Script, Transport, tool};
+use support::fake_server::FakeServer;
+use support::ledger;
+use support::mcp::{McpServer, Say, Script, Transport, tool};
 use support::pty::key;
 use support::reply::Reply;
 use support::sandbox::Sandbox;
@@ -68,9 +70,11 @@ fn answer(request: &Received) -> Option<Reply> {
 
 /// A sandbox that knows the server, with that program as its browser.
 fn sandbox(server: &McpServer, browser: &str) -> Sandbox {
-    let sandbox = Sandbox::new()
-        .config(&server.config("tickets"))
-        .file("browser", browser);
+    browsing(Sandbox::new(), server, browser)
+}
+
+fn browsing(sandbox: Sandbox, server: &McpServer, browser: &str) -> Sandbox {
+    let sandbox = sandbox.config(&server.config("tickets")).file("browser", browser);
     let program = sandbox.path("browser");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     sandbox.env("BROWSER", &program.to_string_lossy())
@@ -141,4 +145,99 @@ fn nobody_logs_in() {
     terminal.send(key::CTRL_C);
     terminal.wait_for_text("mcp: tickets: stopped");
     terminal.wait_for_prompt();
+}
+
+/// A server that lets in whoever has logged in, and says the token of whoever asks wherever it says anything: in what a tool
+/// does, in results, in errors and in its log. JSON has more than one way to write a text.
+fn parrot() -> McpServer {
+    let tools = vec![tool("open", &format!("opens what {TOKEN} may open"))];
+    let logged = json!({"level": "error", "logger": "parrot", "data": format!("somebody with {TOKEN}")});
+    let script = Script::with_tools(tools)
+        .on_http(answer)
+        .on("tools/call", move |message| {
+            let id = &message["id"];
+            let fails = message["params"]["arguments"]["fail"] == true;
+            let answer = if fails {
+                Say::error(id, -32603, &format!("not with {TOKEN}"))
+            } else {
+                Say::text(id, &format!("opened with {TOKEN} and {TOKEN}"))
+            };
+            vec![Say::notification("notifications/message", logged.clone()), answer]
+        });
+    McpServer::start(Transport::Http, script)
+}
+
+/// What is in the ledger's files.
+fn ledger_bytes(sandbox: &Sandbox) -> String {
+    let files = ["ledger.db", "ledger.db-wal"].map(|name| sandbox.home().join("data").join(name));
+    let bytes: Vec<u8> = files
+        .iter()
+        .flat_map(|file| fs::read(file).unwrap_or_default())
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// SPEC 10.5, 12: a token that came while the program ran is known to it from then on. A server that repeats it gets it neither on
+/// the screen nor into the ledger, an export or a request to the model; nor does anybody who finds the file.
+#[test]
+fn a_server_that_repeats_its_token() {
+    let server = parrot();
+    let model = FakeServer::script([
+        Reply::calls(&[
+            ("c1", "tickets__open", json!({})),
+            ("c2", "tickets__open", json!({"fail": true})),
+        ]),
+        Reply::text("twice opened"),
+        Reply::text(&format!("the model guessed {TOKEN}")),
+    ]);
+    let sandbox = Sandbox::with_model(&model).config("[mcp.auto_approve]\n\"tickets.open\" = true\n");
+    let sandbox = browsing(sandbox, &server, ALLOWS);
+    let mut terminal = sandbox.terminal(&[]).size(60, 160).start();
+    terminal.wait_for_prompt();
+    terminal.send_line(":mcp login tickets");
+    terminal.wait_for_text("mcp: tickets: 1 tool");
+    terminal.wait_for_prompt();
+    terminal.send_line("open it, twice");
+    terminal.wait_for_text("twice opened");
+    for line in [
+        ":mcp tools",
+        ":mcp tool tickets.open",
+        ":mcp log tickets",
+        ":result c1",
+        ":mcp list",
+    ] {
+        terminal.wait_for_prompt();
+        terminal.send_line(line);
+    }
+    terminal.wait_for_prompt();
+    let kept = ledger_bytes(&sandbox);
+    assert!(!kept.contains(TOKEN) && kept.contains("opened with [redacted:token of tickets]"));
+    // The ledger has what was said and seen as it was: it is the user's own. Nobody else gets that.
+    terminal.send_line(&format!(
+        "!cat {}",
+        sandbox.home().join("data/mcp-tokens.json").display()
+    ));
+    terminal.wait_for_text("token_endpoint");
+    terminal.wait_for_prompt();
+    terminal.send_line("and now?");
+    terminal.wait_for_text("the model guessed [redacted:token of tickets]");
+    terminal.wait_for_prompt();
+    terminal.send(key::CTRL_D);
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+
+    terminal.assert_never_wrote(TOKEN.as_bytes());
+    let history = terminal.history_text();
+    assert!(
+        history.contains("somebody with [redacted:token of tickets]"),
+        "{history}"
+    );
+    for request in model.requests() {
+        assert!(!request.json.to_string().contains(TOKEN), "{}", request.json);
+    }
+    let asked = model.requests()[1].json.to_string();
+    assert!(asked.contains("opened with [redacted:token of tickets]"), "{asked}");
+    assert!(asked.contains("not with [redacted:token of tickets]"), "{asked}");
+    assert!(asked.contains("what [redacted:token of tickets] may open"), "{asked}");
+    let exported = ledger::only_export(&sandbox);
+    assert!(!json!(exported).to_string().contains(TOKEN));
 }

@@ -5,6 +5,7 @@ use aish_core::action::{Action, Effect};
 use aish_core::event::{Assistant, CallSource, Draft, Event, Function, ReplyStop, ToolCall, ToolResult, TurnStarted};
 use aish_core::id::{CallId, ReplyId, SessionId};
 use aish_core::policy::{ApprovalMode, Policy, Rule};
+use aish_core::redact::Redactor;
 use aish_core::{event::Body, projection, sanitize};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
@@ -16,6 +17,8 @@ const MESSAGES_PER_TURN: usize = 4;
 const RESULT_BYTES: usize = 2_000;
 const TEXT_BYTES: usize = 64 * 1024;
 const RULES: usize = 60;
+/// A piece of a stream.
+const PIECE: &str = " a few words of it";
 
 fn main() {
     divan::main();
@@ -35,6 +38,17 @@ fn sanitiser(bencher: Bencher<'_, '_>, kind: &str) {
     bencher
         .counter(BytesCount::of_str(&text))
         .bench(|| sanitize::multi_line(divan::black_box(&text)).len());
+}
+
+/// A stream of short pieces, as models send them, past some keys (SPEC 11: 20,000 streamed chunks).
+#[divan::bench(args = [0, 3, 30])]
+fn redactor(bencher: Bencher<'_, '_>, secrets: usize) {
+    let named = (0..secrets).map(|n| (format!("KEY_{n}"), format!("secret-number-{n:020}")));
+    let redactor = Redactor::new(named);
+    bencher.counter(BytesCount::of_str(PIECE)).bench(|| {
+        let piece = divan::black_box(PIECE);
+        redactor.settled_len(piece) + redactor.redact(piece).len()
+    });
 }
 
 fn turn(turn: u64) -> Vec<Draft> {

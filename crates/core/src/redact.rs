@@ -1,16 +1,21 @@
 //! Secrets do not leave (SPEC 10.5): wherever text goes anywhere but to the provider it belongs to, keys and tokens
 //! become `[redacted:NAME]`.
 //!
-//! Two kinds are known: values the program was given (a key from the environment), replaced wherever they appear, and
-//! words that have the shape of well-known tokens.
+//! Two kinds are known: values the program was given (a key from the environment) or came by while it ran (the token of a
+//! login), replaced wherever they appear, and words that have the shape of well-known tokens.
 
 use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// The beginning of every placeholder; a write that carries one is refused.
 pub const PLACEHOLDER_START: &str = "[redacted:";
 
 /// Values shorter than this are not taken for secrets: replacing them would ruin ordinary text.
 pub const SECRET_CHARS_MIN: usize = 8;
+
+/// Values of one name that are learnt; the oldest make room. Tokens are replaced every few minutes, and every text is
+/// searched for each that is known.
+const LEARNT_PER_NAME_MAX: usize = 32;
 
 /// Beginnings of well-known tokens, what they are called, and how many characters follow at least.
 const TOKEN_SHAPES: &[(&str, &str, usize)] = &[
@@ -27,36 +32,82 @@ const TOKEN_SHAPES: &[(&str, &str, usize)] = &[
     ("hf_", "hf-token", 30),
 ];
 
-/// Replaces secrets in text.
+/// Replaces secrets in text. Clones share what they know: what one learns, all replace from then on.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    secrets: Vec<(String, String)>,
+    known: Arc<RwLock<Known>>,
+}
+
+/// The values that are replaced.
+#[derive(Default)]
+struct Known {
+    /// The longest first: one secret may hold another.
+    secrets: Vec<KnownSecret>,
+    /// How many were learnt so far.
+    learnt: u64,
+}
+
+/// One value.
+struct KnownSecret {
+    name: String,
+    value: String,
+    /// The how manieth it was to be learnt; `None` for one that was known from the beginning, which stays known.
+    learnt: Option<u64>,
 }
 
 impl Redactor {
     /// Knows token shapes and these values, each with the name it is shown by.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut secrets: Vec<_> = secrets
-            .into_iter()
-            .filter(|(_, value)| value.len() >= SECRET_CHARS_MIN)
-            .collect();
-        // The longest first: one secret may hold another.
-        secrets.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        Self { secrets }
+        let mut known = Known::default();
+        for (name, value) in secrets {
+            known.add(name, value, None);
+        }
+        Self {
+            known: Arc::new(RwLock::new(known)),
+        }
+    }
+
+    /// Knows one more value from now on, as do all clones: a token that came while the program runs. Of one name the last few
+    /// dozen values stay known.
+    pub fn learn(&self, name: &str, value: &str) {
+        if value.len() < SECRET_CHARS_MIN || self.known().has(value) {
+            return;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.learnt += 1;
+        let learnt = Some(known.learnt);
+        known.make_room(name);
+        known.add(name.to_owned(), value.to_owned(), learnt);
     }
 
     /// The text without its secrets.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut text = Cow::Borrowed(text);
-        for (name, value) in &self.secrets {
-            if text.contains(value.as_str()) {
-                text = Cow::Owned(text.replace(value.as_str(), &format!("{PLACEHOLDER_START}{name}]")));
-            }
-        }
+        let text = self.redact_values(text);
         if TOKEN_SHAPES.iter().any(|(start, _, _)| text.contains(start)) {
             return Cow::Owned(redact_shapes(&text));
         }
         text
+    }
+
+    /// The text without the values that are known; words that only look like tokens stay.
+    pub fn redact_values<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for KnownSecret { name, value, .. } in &self.known().secrets {
+            if text.contains(value.as_str()) {
+                text = Cow::Owned(text.replace(value.as_str(), &format!("{PLACEHOLDER_START}{name}]")));
+            }
+        }
+        text
+    }
+
+    /// Bytes of the longest value that is known, 0 for none.
+    pub fn longest_len(&self) -> usize {
+        self.known().secrets.first().map_or(0, |longest| longest.value.len())
+    }
+
+    /// Secrets are exchanged whole: a poisoned lock guards a whole list.
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,12 +116,9 @@ impl Redactor {
     /// secret and is not to be shown before more of it is there.
     pub fn settled_len(&self, text: &str) -> usize {
         let mut settled = text.len();
-        for (_, value) in &self.secrets {
-            let longest = value.len().saturating_sub(1).min(text.len());
-            let begun = (1..=longest)
-                .rev()
-                .find(|len| value.get(..*len).is_some_and(|start| text.ends_with(start)));
-            settled = settled.min(text.len() - begun.unwrap_or(0));
+        let known = self.known();
+        for KnownSecret { value, .. } in &known.secrets {
+            settled = settled.min(text.len() - begun_len(text, value));
         }
         let (before, word) = text.split_at(text.rfind(|c| !in_word(c)).map_or(0, |at| at + last_len(text, at)));
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
@@ -94,19 +142,61 @@ impl Redactor {
             }
         }
         // A secret that is all there must not be parted by what may be the beginning of another.
-        while let Some(start) = self.secret_around(text, settled) {
+        while let Some(start) = known.secret_around(text, settled) {
             settled = start;
         }
         settled
     }
+}
+
+impl Known {
+    fn has(&self, value: &str) -> bool {
+        self.secrets.iter().any(|known| known.value == value)
+    }
+
+    fn add(&mut self, name: String, value: String, learnt: Option<u64>) {
+        if value.len() < SECRET_CHARS_MIN || self.has(&value) {
+            return;
+        }
+        let place = self.secrets.partition_point(|known| known.value.len() >= value.len());
+        self.secrets.insert(place, KnownSecret { name, value, learnt });
+    }
+
+    /// Forgets the oldest of that name that was learnt, where there are too many.
+    fn make_room(&mut self, name: &str) {
+        let learnt = self.secrets.iter().filter(|known| known.name == name);
+        let learnt: Vec<u64> = learnt.filter_map(|known| known.learnt).collect();
+        if learnt.len() >= LEARNT_PER_NAME_MAX {
+            let oldest = learnt.into_iter().min();
+            self.secrets
+                .retain(|known| known.learnt.is_none() || known.learnt != oldest);
+        }
+    }
 
     /// Where a secret begins that stands before and behind this place.
     fn secret_around(&self, text: &str, place: usize) -> Option<usize> {
-        self.secrets.iter().find_map(|(_, value)| {
+        // To prepare a search takes longer than to search a short piece of a stream.
+        let mut fitting = self.secrets.iter().filter(|known| known.value.len() <= text.len());
+        fitting.find_map(|KnownSecret { value, .. }| {
             let mut around = text.match_indices(value.as_str()).map(|(at, _)| at);
             around.find(|at| *at < place && place < at + value.len())
         })
     }
+}
+
+/// Bytes at the end of a text with which a value begins that is longer than that.
+fn begun_len(text: &str, value: &str) -> usize {
+    let (text, value) = (text.as_bytes(), value.as_bytes());
+    let longest = value.len().saturating_sub(1).min(text.len());
+    let mut tail = text.get(text.len() - longest..).unwrap_or_default();
+    while let Some((first, rest)) = tail.split_first() {
+        // Most places are passed over at the first letter: this runs for every piece of every stream.
+        if value.first() == Some(first) && value.starts_with(tail) {
+            return tail.len();
+        }
+        tail = rest;
+    }
+    0
 }
 
 /// Bytes of the character at that place.
@@ -122,7 +212,7 @@ fn in_word(c: char) -> bool {
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Redactor({} secrets)", self.secrets.len())
+        write!(f, "Redactor({} secrets)", self.known().secrets.len())
     }
 }
 
@@ -216,5 +306,29 @@ mod tests {
         let coloured = format!("\x1b[1;32m{token}\x1b[0m");
         assert_eq!(redactor.redact(&coloured), "\x1b[1;32m[redacted:github-token]\x1b[0m");
         assert!(!format!("{redactor:?}").contains("hunter2"));
+    }
+
+    /// SPEC 10.5: what is learnt while the program runs is replaced by every clone, longer ones first; a flood of them pushes
+    /// out its own only.
+    #[test]
+    fn learns() {
+        let redactor = Redactor::new([("DESK_KEY".to_owned(), "hunter2hunter2".to_owned())]);
+        let clone = redactor.clone();
+        redactor.learn("token of a", "hunter2hunter2-and-more");
+        assert_eq!(
+            clone.redact("hunter2hunter2-and-more hunter2hunter2"),
+            "[redacted:token of a] [redacted:DESK_KEY]"
+        );
+        assert_eq!(clone.longest_len(), "hunter2hunter2-and-more".len());
+        assert_eq!(clone.settled_len("it is hunter2hunter2-and-m"), "it is ".len());
+        redactor.learn("short", "seven77");
+        for number in 0..=LEARNT_PER_NAME_MAX {
+            clone.learn("token of b", &format!("flood-{number:05}"));
+        }
+        let text = "flood-00000 flood-00001 hunter2hunter2-and-more seven77";
+        assert_eq!(
+            redactor.redact(text),
+            "flood-00000 [redacted:token of b] [redacted:token of a] seven77"
+        );
     }
 }

@@ -221,7 +221,7 @@ impl HttpClient {
             self.0.error(ErrorKind::Protocol, &why)
         };
         let text = String::from_utf8_lossy(&bytes);
-        let mut messages = reading::messages(&text).map_err(|why| unusable(&why))?;
+        let mut messages = self.0.messages(&text).map_err(|why| unusable(&why))?;
         if messages.len() > 1 {
             let stream = stream::of_messages(Arc::clone(&self.0), messages, request.clone());
             return Ok(StreamableHttpPostResponse::Sse(stream, new_session));

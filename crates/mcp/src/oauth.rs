@@ -95,6 +95,11 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
         .iter()
         .flat_map(|entry| entry.grant.scopes.iter().chain(&entry.wanted));
     let scopes = scopes_of(kept.chain(&found.scopes).map(String::as_str));
+    if let Some(secret) = &client.secret {
+        // Nobody may see it even if nothing comes of this login.
+        let name = keyring::client_name(login.alias.as_str());
+        login.keyring.redactor().learn(&name, secret.expose());
+    }
     let (state, verifier) = (random()?, random()?);
     let question = Question {
         client: &client.id,

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::cli::Login as Wanted;
 use crate::failure::{DONE, Failure};
 use crate::oneshot::eprint_line;
+use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_core::secret::Secret;
 use aish_mcp::oauth::{self, Identity, Keyring};
@@ -23,15 +24,18 @@ use std::time::Duration;
 /// What a server has beyond its own limit to be known to have missed it.
 const GRACE_MS: u64 = 500;
 
-/// The tokens of this user.
+/// The tokens of this user. The redactor of the program learns those that come.
 pub(super) fn keyring(app: &App) -> Keyring {
-    Keyring::on(tokens::TokenFile::in_folder(&app.paths.data_dir))
+    keyring_for(app, app.redactor())
 }
 
-/// The tokens that are kept now, each with what it is called, for whoever takes secrets out of texts.
-pub fn secrets(app: &App) -> Vec<(String, String)> {
-    let kept = keyring(app).secrets().into_iter();
-    kept.map(|(name, secret)| (name, secret.expose().to_owned())).collect()
+/// Teaches a redactor the tokens that are kept now.
+pub fn teach(app: &App, redactor: &Redactor) {
+    keyring_for(app, redactor.clone()).look();
+}
+
+fn keyring_for(app: &App, redactor: Redactor) -> Keyring {
+    Keyring::on(tokens::TokenFile::in_folder(&app.paths.data_dir), redactor)
 }
 
 /// `aish mcp login`.

@@ -8,7 +8,7 @@ use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use std::borrow::Cow;
 
-/// The longest word that is held back until it is whole, in bytes: a key is shorter.
+/// The longest word that is held back until it is whole, in bytes, where no secret is known that is longer.
 const HELD_BYTES_MAX: usize = 1_024;
 
 /// Makes a stream of pieces fit to be seen.
@@ -40,7 +40,7 @@ impl Clean {
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let certain = self.redactor.settled_len(&self.held);
-        let settled = if self.held.len() - certain > HELD_BYTES_MAX {
+        let settled = if self.held.len() - certain > HELD_BYTES_MAX.max(self.redactor.longest_len()) {
             self.held.len()
         } else {
             certain.min(self.held.strip_suffix('\r').map_or(certain, str::len))
@@ -63,6 +63,7 @@ impl Clean {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -103,6 +104,20 @@ mod tests {
         let mut clean = Clean::for_terminal(redactor());
         let out: String = (0..100).map(|_| clean.push(&"x".repeat(100))).collect();
         assert!(out.len() >= 100 * 100 - HELD_BYTES_MAX, "{}", out.len());
+    }
+
+    /// SPEC 10.5: a token longer than any word is caught as well, and one that came while the text did.
+    #[test]
+    fn long_tokens() {
+        let (redactor, token) = (redactor(), "t0k.".repeat(HELD_BYTES_MAX));
+        let mut clean = Clean::for_terminal(redactor.clone());
+        let mut out = clean.push("it is ");
+        redactor.learn("token", &token);
+        for piece in token.as_bytes().chunks(100) {
+            out += &clean.push(std::str::from_utf8(piece).unwrap());
+        }
+        out += &clean.finish();
+        assert_eq!(out, "it is [redacted:token]");
     }
 
     proptest! {

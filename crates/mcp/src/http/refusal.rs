@@ -49,7 +49,9 @@ pub(super) async fn read(
     // What came within the time is enough.
     let _in_time = tokio::time::timeout(limit, Body::new(response).beginning(REFUSAL_BYTES_MAX, &mut body)).await;
     let body = String::from_utf8_lossy(&body);
-    let answer = request.and_then(|request| answer(&body, request));
+    // Before anything is cut: no half of a token is one.
+    let body = remote.without_echoes(&body);
+    let answer = request.and_then(|request| answer(remote, &body, request));
     let code = answer
         .as_ref()
         .and_then(|message| message.value.pointer("/error/code")?.as_i64());
@@ -148,8 +150,8 @@ fn challenge(remote: &Remote, response: &Response) -> Option<String> {
 }
 
 /// The JSON-RPC error that a body is, as the answer to the request: whoever refuses a request often has not read its id.
-fn answer(body: &str, request: &RequestId) -> Option<Message> {
-    let mut messages = reading::messages(body).ok()?;
+fn answer(remote: &Remote, body: &str, request: &RequestId) -> Option<Message> {
+    let mut messages = remote.messages(body).ok()?;
     let mut message = messages
         .pop()
         .filter(|message| messages.is_empty() && message.get("error").is_some())?;

@@ -1,7 +1,7 @@
 //! The server's side of every request: its address, the headers that go along, and errors that do not show them.
 
 use super::failures::Failures;
-use super::reading::excerpt;
+use super::reading::{self, excerpt};
 use super::reopening::Reopening;
 use crate::oauth::Bearer;
 use crate::{ErrorKind, HttpEndpoint, McpError};
@@ -9,6 +9,8 @@ use aish_core::redact::Redactor;
 use aish_core::secret::Secret;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode, Url};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
 
@@ -44,6 +46,8 @@ pub(super) struct Remote {
     /// The token and the configured headers.
     headers: HeaderMap,
     redactor: Redactor,
+    /// The configured token alone, which no answer is to repeat: other headers may be words of every day.
+    echoes: Redactor,
     /// Gives the token that a person allowed; `None` where the configuration has one.
     bearer: Option<Bearer>,
     pub(super) failures: Failures,
@@ -121,6 +125,12 @@ impl Remote {
             bearer: bearer.filter(|_| !headers.contains_key(AUTHORIZATION)),
             headers,
             redactor: Redactor::new(secrets),
+            echoes: Redactor::new(
+                endpoint
+                    .token
+                    .iter()
+                    .map(|token| ("token".to_owned(), token.expose().to_owned())),
+            ),
             failures: Failures::default(),
             reopening: Reopening::default(),
         })
@@ -193,6 +203,43 @@ impl Remote {
         match &self.bearer {
             Some(bearer) => bearer.redacted(&text),
             None => text,
+        }
+    }
+
+    /// The messages in a text of the server, without the token that it was sent: some repeat it in results, descriptions and
+    /// logs, and from there it would get into the ledger and to the model.
+    ///
+    /// # Errors
+    /// As [`reading::messages`].
+    pub(super) fn messages(&self, text: &str) -> Result<Vec<Value>, String> {
+        let mut messages = reading::messages(&self.without_echoes(text))?;
+        for message in &mut messages {
+            self.take_out_echoes(message);
+        }
+        Ok(messages)
+    }
+
+    /// The text without the token that the server was sent.
+    pub(super) fn without_echoes<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let text = self.echoes.redact_values(text);
+        let Some(bearer) = &self.bearer else { return text };
+        match bearer.echoes().redact_values(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(without) => Cow::Owned(without),
+        }
+    }
+
+    /// The same of every text in a value: JSON has several ways to write one.
+    fn take_out_echoes(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(without) = self.without_echoes(text) {
+                    *text = without;
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.take_out_echoes(value)),
+            Value::Object(fields) => fields.values_mut().for_each(|value| self.take_out_echoes(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

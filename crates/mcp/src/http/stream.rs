@@ -146,7 +146,7 @@ impl Reader {
                 }
                 continue;
             }
-            match reading::messages(&data) {
+            match self.remote.messages(&data) {
                 Ok(messages) => {
                     for message in messages {
                         let place = Sse {

@@ -18,12 +18,15 @@ pub(crate) struct Bearer {
     place: Place,
     keyring: Keyring,
     fetch: Fetch,
+    /// Learns what this server was sent, or could have been: nothing it says is to repeat that.
+    echoes: Redactor,
 }
 
 impl Bearer {
     /// For that server; `None` where no token may be sent to.
     pub(crate) fn new(alias: &Alias, url: &Url, client: &reqwest::Client, keyring: &Keyring) -> Option<Self> {
         Some(Self {
+            echoes: Redactor::default(),
             alias: alias.clone(),
             place: Place::new(alias.as_str(), url),
             keyring: keyring.clone(),
@@ -34,6 +37,7 @@ impl Bearer {
     /// The token for the next request, if a person has allowed one.
     pub(crate) async fn token(&self) -> Option<Secret> {
         let entry = self.keyring.get(&self.place)?;
+        self.note(&entry);
         let ends_soon = entry
             .grant
             .expires_at_s
@@ -52,6 +56,7 @@ impl Bearer {
         let changing = self.keyring.change().await.ok()?;
         // Another request, or another process, may have been faster.
         let mut entry = self.keyring.get_anew(&self.place)?;
+        self.note(&entry);
         if entry.grant.access != *old {
             return Some(entry.grant.access);
         }
@@ -66,6 +71,7 @@ impl Bearer {
             }) => entry.grant.refresh = None,
             Err(_) => return None,
         }
+        self.note(&entry);
         let next = entry.grant.access.clone();
         // What cannot be kept is known to this process all the same.
         let _ = self.keyring.put(entry, &changing);
@@ -123,8 +129,17 @@ impl Bearer {
 
     /// The text without the tokens: some servers repeat what they were sent.
     pub(crate) fn redacted(&self, text: &str) -> String {
-        let secrets = self.keyring.secrets().into_iter();
-        let redactor = Redactor::new(secrets.map(|(name, secret)| (name, secret.expose().to_owned())));
-        redactor.redact(text).into_owned()
+        self.keyring.redactor().redact(text).into_owned()
+    }
+
+    /// Learns what the server was sent so far; see [`Bearer::redacted`].
+    pub(crate) fn echoes(&self) -> &Redactor {
+        &self.echoes
+    }
+
+    fn note(&self, entry: &Entry) {
+        for (name, secret) in entry.secrets() {
+            self.echoes.learn(&name, secret.expose());
+        }
     }
 }

@@ -71,19 +71,22 @@ impl Counter<'_> {
         whole.push(("resource", self.resource));
         let answer = self.fetch.post_form(self.endpoint, &whole, header.as_ref()).await?;
         read(&answer, scopes).map_err(|why| {
-            // Some repeat what they were sent.
+            // Some repeat what they were sent. It is taken out before anything is cut: no half of a secret is one.
             let sent = whole
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let is_public = |name: &str| matches!(name, "grant_type" | "redirect_uri" | "client_id" | "resource");
             let redactor = Redactor::new(sent.filter(|(name, _)| !is_public(name)));
+            if let Some(secret) = &self.client.secret {
+                redactor.learn("client_secret", secret.expose());
+            }
             let is_over = answer.body.get("error").and_then(Value::as_str) == Some("invalid_grant");
             let kind = if is_over {
                 ErrorKind::Unauthorized { challenge: None }
             } else {
                 ErrorKind::Status(answer.status.as_u16())
             };
-            failure(self.endpoint, kind, &redactor.redact(&why))
+            failure(self.endpoint, kind, &excerpt(&redactor.redact(&why)))
         })
     }
 }
@@ -100,11 +103,11 @@ fn read(answer: &Answer, scopes: &[String]) -> Result<Grant, String> {
     let access = token("access_token")
         .filter(|_| answer.status.is_success())
         .ok_or_else(|| {
-            let said = text("error_description").or(text("error")).map(excerpt);
+            let said = text("error_description").or(text("error"));
             format!(
                 "{} without a token: {}",
                 answer.status.as_str(),
-                said.unwrap_or_else(|| "no reason given".to_owned())
+                said.unwrap_or("no reason given")
             )
         })?;
     if text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {

@@ -5,6 +5,7 @@
 
 use super::client::{Client, Method};
 use super::grant::Grant;
+use aish_core::redact::Redactor;
 use aish_core::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -47,6 +48,8 @@ struct Shared {
     entries: Mutex<Option<Vec<Entry>>>,
     /// Held while one is refreshed: a refresh token is good for one use.
     changing: tokio::sync::Mutex<()>,
+    /// Hears of every secret that is kept here.
+    redactor: Redactor,
 }
 
 /// Whose token it is.
@@ -107,20 +110,27 @@ struct WrittenEntry {
 impl Keyring {
     /// Tokens that end with the process.
     pub fn in_memory() -> Self {
-        Self::new(None)
+        Self::new(None, Redactor::default())
     }
 
-    /// Tokens that are kept.
-    pub fn on(shelf: impl Shelf + 'static) -> Self {
-        Self::new(Some(Box::new(shelf)))
+    /// Tokens that are kept. What `redactor` takes out of texts is taken out of the errors of logins and connections too, and it
+    /// learns every secret as soon as it is known here: one that is kept, that a server gives, or that another process got.
+    pub fn on(shelf: impl Shelf + 'static, redactor: Redactor) -> Self {
+        Self::new(Some(Box::new(shelf)), redactor)
     }
 
-    fn new(shelf: Option<Box<dyn Shelf>>) -> Self {
+    fn new(shelf: Option<Box<dyn Shelf>>, redactor: Redactor) -> Self {
         Self(Arc::new(Shared {
             shelf,
             entries: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
+            redactor,
         }))
+    }
+
+    /// What takes the secrets out of texts.
+    pub(super) fn redactor(&self) -> &Redactor {
+        &self.0.redactor
     }
 
     /// Forgets every token of an alias, wherever its server was; false when there was none.
@@ -128,6 +138,10 @@ impl Keyring {
     /// # Errors
     /// It cannot be written down.
     pub async fn forget(&self, alias: &str) -> io::Result<bool> {
+        // Where there is nothing, nothing is written either.
+        if !self.reload().iter().any(|entry| entry.place.alias == alias) {
+            return Ok(false);
+        }
         let _changing = self.change().await?;
         let mut entries = self.reload();
         let count = entries.len();
@@ -137,20 +151,15 @@ impl Keyring {
         Ok(had_one)
     }
 
+    /// Reads what is kept, unless it is known: the redactor knows it from then on.
+    pub fn look(&self) {
+        drop(self.entries());
+    }
+
     /// Every token there is, for whoever takes secrets out of texts: a name and the token.
     pub fn secrets(&self) -> Vec<(String, Secret)> {
         let entries = self.entries();
-        let all = entries.iter().flatten();
-        all.flat_map(|entry| {
-            let tokens = [
-                Some(&entry.grant.access),
-                entry.grant.refresh.as_ref(),
-                entry.client.secret.as_ref(),
-            ];
-            let named = tokens.into_iter().flatten().cloned();
-            named.map(|token| (format!("token of {}", entry.place.alias), token))
-        })
-        .collect()
+        entries.iter().flatten().flat_map(Entry::secrets).collect()
     }
 
     /// Keeps other tasks and other processes from changing the tokens.
@@ -176,7 +185,7 @@ impl Keyring {
     pub(super) fn get_anew(&self, place: &Place) -> Option<Entry> {
         let entries = self.reload();
         let entry = entries.iter().find(|entry| entry.place == *place).cloned();
-        *self.lock_entries() = Some(entries);
+        self.know(entries);
         entry
     }
 
@@ -194,7 +203,7 @@ impl Keyring {
         let servers = entries.iter().map(Entry::write).collect();
         let text = serde_json::to_string_pretty(&Written { form: FORM, servers })?;
         // Known even where it cannot be kept: the person has logged in.
-        *self.lock_entries() = Some(entries);
+        self.know(entries);
         match &self.0.shelf {
             Some(shelf) => shelf.write(&text),
             None => Ok(()),
@@ -218,16 +227,33 @@ impl Keyring {
     fn entries(&self) -> MutexGuard<'_, Option<Vec<Entry>>> {
         let is_known = self.lock_entries().is_some();
         if !is_known {
-            let entries = self.reload();
-            *self.lock_entries() = Some(entries);
+            self.know(self.reload());
         }
         self.lock_entries()
+    }
+
+    /// From now on this is what is kept.
+    fn know(&self, entries: Vec<Entry>) {
+        for (name, secret) in entries.iter().flat_map(Entry::secrets) {
+            self.0.redactor.learn(&name, secret.expose());
+        }
+        *self.lock_entries() = Some(entries);
     }
 
     /// Entries are exchanged whole: a poisoned lock guards a whole list.
     fn lock_entries(&self) -> MutexGuard<'_, Option<Vec<Entry>>> {
         self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What stands in place of a token.
+fn token_name(alias: &str) -> String {
+    format!("token of {alias}")
+}
+
+/// What stands in place of the secret that a client shows.
+pub(super) fn client_name(alias: &str) -> String {
+    format!("client secret of {alias}")
 }
 
 /// Nobody else changes the tokens while this is held.
@@ -237,6 +263,17 @@ pub(super) struct Changing<'a> {
 }
 
 impl Entry {
+    /// What nobody may see of it, each with what it is called.
+    pub(super) fn secrets(&self) -> Vec<(String, Secret)> {
+        let alias = &self.place.alias;
+        let tokens = [Some(&self.grant.access), self.grant.refresh.as_ref()];
+        let tokens = tokens.into_iter().flatten().map(|token| (token_name(alias), token));
+        // Named otherwise: tokens are replaced all the time, and push one another out of what is known.
+        let client = self.client.secret.iter().map(|secret| (client_name(alias), secret));
+        let all = tokens.chain(client);
+        all.map(|(name, secret)| (name, secret.clone())).collect()
+    }
+
     fn write(&self) -> WrittenEntry {
         let text = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
         WrittenEntry {
