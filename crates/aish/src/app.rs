@@ -265,7 +265,8 @@ impl App {
             .servers
             .iter()
             .filter_map(|server| server.auth_env.as_deref());
-        let mut names: Vec<&str> = models.chain(servers).collect();
+        let put_in = crate::mcp::credential_variables(&config.mcp.servers);
+        let mut names: Vec<&str> = models.chain(servers).chain(put_in).collect();
         names.extend(self.environment.names().filter(|name| name.ends_with("_API_KEY")));
         names.sort_unstable();
         names.dedup();
@@ -284,7 +285,6 @@ impl App {
 
     /// What makes text fit to leave the process: one for all of it, which learns of tokens as they come.
     pub fn redactor(&self) -> Redactor {
-        let keys = self.key_variables();
         let made = self.redactor.get_or_init(|| {
             let redactor = Redactor::new(self.secrets());
             crate::mcp::login::teach(self, &redactor);
@@ -295,6 +295,7 @@ impl App {
 
     /// The secrets of environment and configuration, each with what it is called.
     fn secrets(&self) -> Vec<(String, String)> {
+        let keys = self.key_variables();
         let put_in = crate::mcp::secret_variables(&self.config().mcp.servers);
         let from_environment = keys
             .iter()

@@ -47,7 +47,7 @@ mod setup;
 mod shelf;
 mod troubles;
 
-pub use setup::secret_variables;
+pub use setup::{credential_variables, secret_variables};
 
 /// How long a prompt that is asked once waits for servers that nobody requires and nothing is remembered of.
 const ARRIVE_MS: u64 = 5_000;
@@ -62,8 +62,10 @@ pub struct Mcp {
     host: Arc<Front>,
     /// How the configuration writes them.
     written: list::Written,
-    /// Those of the configuration, by alias; nothing for one that could not be set up.
+    /// Those of the configuration, by alias; nothing for one that could not be set up or is disabled.
     configured: BTreeMap<String, Option<ServerConfig>>,
+    /// Those that the configuration switches off, in its order.
+    disabled: Vec<String>,
     /// Publishes what they offer.
     publisher: JoinHandle<()>,
 }
@@ -115,7 +117,7 @@ impl Mcp {
             Arc::clone(&host) as Arc<dyn Host>,
             memory,
         ));
-        let setup = setup::Setup::of(app.config(), &app.environment, &app.cwd);
+        let setup = setup::Setup::of(app);
         for (alias, problem) in &setup.unusable {
             host.say(&format!("mcp: {alias}: {problem}"));
         }
@@ -145,6 +147,7 @@ impl Mcp {
             host,
             written: list::Written::of(&app.resolved),
             configured,
+            disabled: setup.disabled,
             publisher,
         }
     }
@@ -161,7 +164,13 @@ impl Mcp {
 
     /// A line for each and how it does, as wide as that, escaped.
     pub fn list(&self, columns: usize) -> String {
-        list::servers(&self.servers.list(), &self.written, columns)
+        list::servers(&self.servers.list(), &self.disabled, &self.written, columns)
+    }
+
+    /// Why there is no server of that alias, where the configuration switches it off: what follows the alias.
+    pub fn switched_off(&self, alias: &str) -> Option<&'static str> {
+        let is_disabled = self.disabled.iter().any(|disabled| disabled == alias);
+        is_disabled.then_some("is switched off in the configuration (enabled = false)")
     }
 
     /// What they are called, in order.

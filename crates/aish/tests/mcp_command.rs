@@ -6,7 +6,11 @@ mod support;
 
 use serde_json::json;
 use std::fs;
+use support::fake_server::FakeServer;
+use support::mcp::{McpServer, Script, Transport};
 use support::mcp_real::RealServers;
+use support::pty::key;
+use support::reply::Reply;
 use support::sandbox::Sandbox;
 
 /// Columns of a terminal.
@@ -195,6 +199,154 @@ fn a_variable_that_is_not_set() {
     );
 }
 
+/// SPEC 6.4, 10.4: what no request can carry is the configuration's mistake: it is told with the way out, and not tried again.
+#[test]
+fn a_server_that_can_be_sent_nothing() {
+    let config = "[mcp.servers.nowhere]\nurl = \"${PLACE}\"\n\
+                  [mcp.servers.odd]\nurl = \"http://127.0.0.1:1/mcp\"\nheaders = { X-Key = \"${KEY}\" }";
+    let sandbox = Sandbox::new()
+        .config(config)
+        .env("PLACE", "somewhere")
+        .env("KEY", "two\nlines");
+    let list = sandbox.run(&["mcp", "list"]).success().stdout;
+    assert!(
+        list.contains("0 tools  failed\n         its url is no http:// or https:// address"),
+        "{list}"
+    );
+    assert!(
+        list.contains("0 tools  failed\n         the value of the header `X-Key` cannot be sent"),
+        "{list}"
+    );
+    let doctor = sandbox.run(&["doctor"]);
+    assert!(doctor.stdout.contains("correct [mcp.servers.nowhere]"), "{doctor:?}");
+}
+
+/// SPEC 6.4: a server starts in the directory that was asked for; one that is disabled does not start, and says so wherever it is
+/// named.
+#[test]
+fn where_it_starts_and_whether() {
+    let sandbox = Sandbox::new().file("sub/notes", "");
+    let started = sandbox.project().join("sub/started");
+    let command = ["sh", "-c", "pwd >started"];
+    let add = ["mcp", "add", "here", "--cwd", "sub", "--"];
+    sandbox.run(&[&add[..], &command[..]].concat()).success();
+    let place = started.parent().unwrap().to_string_lossy().into_owned();
+    assert!(
+        config(&sandbox).contains(&format!("cwd = \"{place}\"\n")),
+        "{}",
+        config(&sandbox)
+    );
+    assert_eq!(fs::read_to_string(&started).unwrap().trim_end(), place);
+    fs::remove_file(&started).unwrap();
+
+    let said = sandbox.run(&["mcp", "disable", "here"]).success().stderr;
+    assert!(said.starts_with("[aish] here is disabled: it stays in "), "{said}");
+    let list = sandbox.run(&["mcp", "list"]).success().stdout;
+    assert!(list.ends_with("0 tools  disabled\n"), "{list}");
+    let list = sandbox.run(&["mcp", "list", "--output", "json"]).success().json();
+    assert_eq!(
+        (&list[0]["state"], &list[0]["problem"]),
+        (&json!("disabled"), &json!(null))
+    );
+    let tool = sandbox.run(&["mcp", "tool", "here.x"]).exits(1);
+    assert!(tool.stderr.contains("here is disabled"), "{tool:?}");
+    let doctor = sandbox.run(&["doctor"]);
+    assert!(doctor.stdout.contains("0 tools, disabled"), "{doctor:?}");
+
+    let mut terminal = sandbox.terminal(&[]).size(40, 120).start();
+    terminal.wait_for_prompt();
+    terminal.send_line(":mcp list");
+    terminal.wait_for_text("0 tools  disabled");
+    let asked = [
+        ":mcp reconnect here",
+        ":mcp disconnect here",
+        ":mcp login here",
+        ":mcp connect http://127.0.0.1:1/mcp here",
+    ];
+    for (before, line) in asked.iter().enumerate() {
+        terminal.wait_for_prompt();
+        terminal.send_line(line);
+        let said = "here is switched off in the configuration (enabled = false)";
+        terminal.wait_for(line, |screen| screen.contents().matches(said).count() > before);
+    }
+    terminal.wait_for_prompt();
+    terminal.send(key::CTRL_D);
+    assert!(terminal.wait_exit().success());
+    assert!(!started.exists(), "it was started");
+
+    sandbox.run(&["mcp", "enable", "here"]).success();
+    sandbox.run(&["mcp", "list"]).success();
+    assert!(started.exists());
+    let unknown = sandbox.run(&["mcp", "enable", "there"]).exits(1);
+    assert!(unknown.stderr.contains("there is no server named there"), "{unknown:?}");
+}
+
+/// SPEC 6.11: what is put into a server's token or header is in the environment of no command; what its program gets, still is.
+#[test]
+fn commands_do_not_see_what_servers_are_sent() {
+    let servers = "[mcp.servers.web]\nurl = \"http://127.0.0.1:1/mcp\"\nauth_token = \"${MY_TOKEN}\"\n\
+                   headers = { X-Key = \"${MY_KEY:-none}\", X-Home = \"${HOME}\" }\n\
+                   [mcp.servers.child]\ncommand = [\"true\"]\nenv = { OF_CHILD = \"${OF_CHILD}\" }";
+    let command = "test -n \"$HOME\" -a -n \"$OF_CHILD\" -a -z \"$MY_TOKEN$MY_KEY\" && touch right";
+    let model = FakeServer::script([
+        Reply::call("c1", "bash", json!({ "command": command })),
+        Reply::text("done"),
+    ]);
+    let sandbox = Sandbox::with_model(&model)
+        .config(servers)
+        .env("MY_TOKEN", "token-of-a-server")
+        .env("MY_KEY", "key-of-a-server")
+        .env("OF_CHILD", "variable-of-a-child");
+    sandbox.run(&["-p", "go", "--approval", "full"]).success();
+    assert!(sandbox.project().join("right").exists());
+}
+
+/// SPEC 6.8, 6.3: a server that is taken out leaves neither its login nor what its tools were, and it is said; what its tools were
+/// stays known where something of its name stays allowed.
+#[test]
+fn what_was_remembered_goes_with_it() {
+    let server = McpServer::start(Transport::Http, Script::with_tool("send"));
+    let model = FakeServer::builder()
+        .otherwise(|request| match request.json["messages"].as_array().unwrap().last() {
+            Some(last) if last["role"] == "tool" => Reply::text("done"),
+            Some(_) | None => Reply::call("c", "mail__send", json!({})),
+        })
+        .start();
+    let login = |alias: &str| {
+        json!({"alias": alias, "url": "https://h.example/mcp", "resource": "https://h.example/mcp",
+            "token_endpoint": "https://h.example/token", "client_id": "c", "client_secret": null, "client_auth": "none",
+            "access_token": format!("token-of-{alias}"), "refresh_token": null, "expires_at_s": null, "scopes": []})
+    };
+    for (rules, is_pinned) in [("", false), ("[mcp.auto_approve]\n\"mail.send\" = true\n", true)] {
+        let sandbox = Sandbox::with_model(&model).config(&server.config("mail")).config(rules);
+        sandbox.run(&["-p", "send it", "--approval", "full"]).success();
+        let (pins, tokens) = (
+            sandbox.home().join("data/mcp-pins.json"),
+            sandbox.home().join("data/mcp-tokens.json"),
+        );
+        assert!(fs::read_to_string(&pins).unwrap().contains("mail.send"));
+        let logins = json!({"form": 1, "servers": [login("mail"), login("other")]});
+        fs::write(&tokens, logins.to_string()).unwrap();
+        let said = sandbox.run(&["mcp", "remove", "mail"]).success().stderr;
+        assert_eq!(
+            fs::read_to_string(&pins).unwrap().contains("mail.send"),
+            is_pinned,
+            "{said}"
+        );
+        assert_eq!(
+            said.contains("when they were approved is forgotten"),
+            !is_pinned,
+            "{said}"
+        );
+        assert!(said.contains("the login there is forgotten"), "{said}");
+        let tokens = fs::read_to_string(&tokens).unwrap();
+        assert!(
+            !tokens.contains("token-of-mail") && tokens.contains("token-of-other"),
+            "{tokens}"
+        );
+    }
+}
+
 /// SPEC 5.4: what was allowed of a server that is taken out is named, since another one may get its alias.
 #[test]
 fn what_stays_allowed() {
@@ -256,7 +408,7 @@ const VS_CODE: &str = r#"{ // comments are allowed
     "servers": {"time-zone": {"type": "stdio", "command": "@TIME@", "args": ["--local-timezone", "${input:zone}"]},},
 }"#;
 const CODEX: &str = "[mcp_servers.time]\ncommand = \"@TIME@\"\nargs = [\"--local-timezone\", \"UTC\"]\n\
-                     tool_timeout_sec = 12.5\ncwd = \"/srv\"\n";
+                     tool_timeout_sec = 12.5\ncwd = \"/\"\n";
 
 /// SPEC 6.9: servers of three other clients are taken over, and work; what is not taken over is said, and a name that is taken
 /// gets a number.
@@ -286,7 +438,8 @@ fn files_of_other_clients() {
         "{vs_code}"
     );
     let codex = import("codex.toml");
-    assert!(codex.contains("time: not taken over: cwd"), "{codex}");
+    assert!(codex.contains("written into "), "{codex}");
+    assert!(config(&sandbox).contains("cwd = \"/\""), "{}", config(&sandbox));
     assert!(config(&sandbox).contains("\"${ZONE:-UTC}\""), "{}", config(&sandbox));
     let list = sandbox
         .run(&["mcp", "list", "--output", "jsonl"])

@@ -24,6 +24,16 @@ pub enum Mcp {
         /// What it is called
         alias: String,
     },
+    /// Connect to a server again that was disabled
+    Enable {
+        /// What it is called
+        alias: String,
+    },
+    /// Keep a server in the configuration, and do not connect to it
+    Disable {
+        /// What it is called
+        alias: String,
+    },
     /// Log in at a server that asks for it
     Login(Login),
     /// Take servers over from another client's configuration
@@ -79,6 +89,9 @@ pub struct Add {
     /// Give the program this variable; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_variable, conflicts_with = "url")]
     pub env: Vec<(String, String)>,
+    /// Start the program in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub cwd: Option<PathBuf>,
     /// How long one request may take
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,

@@ -12,7 +12,7 @@ use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
 mod server;
 
-pub use server::{NewServer, Place, add_servers, remove_server};
+pub use server::{NewServer, Place, Switch, add_servers, remove_server, switch_server};
 
 /// A list of rules in `[approval]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::layers::Layers;
 use super::models;
 use super::reach;
 use super::resolved::{
-    ApprovalConfig, Config, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig, ToolsConfig,
+    ApprovalConfig, Config, Cwd, CwdBase, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig, ToolsConfig,
 };
 use super::settings::find;
 use super::value::{Value, toml_path};
@@ -319,11 +319,15 @@ impl Layers {
             (Some(url), None) => McpTransport::Http { url },
             (None, Some(_)) => McpTransport::Stdio {
                 command: section.texts("command"),
+                cwd: self.cwd(alias),
             },
         };
         match &transport {
             McpTransport::Http { .. } if !env.is_empty() => return Err("has an `env`, which only a `command` can use"),
-            McpTransport::Stdio { command } if command.first().is_none_or(String::is_empty) => {
+            McpTransport::Http { .. } if self.cwd(alias).is_some() => {
+                return Err("has a `cwd`, which only a `command` can use");
+            }
+            McpTransport::Stdio { command, .. } if command.first().is_none_or(String::is_empty) => {
                 return Err("has a `command` without a program; e.g. command = [\"mcp-server-git\"]");
             }
             McpTransport::Stdio { .. } if !headers.is_empty() || auth_token.is_some() || auth_env.is_some() => {
@@ -346,6 +350,19 @@ impl Layers {
             disabled_tools: section.texts("disabled_tools"),
             required: section.yes("required"),
             trusted: section.yes("trusted"),
+            enabled: section.yes("enabled"),
         })
+    }
+
+    /// Where a server starts, if somebody said so.
+    fn cwd(&self, alias: &str) -> Option<Cwd> {
+        let path = ["mcp", "servers", alias, "cwd"];
+        let base = if self.origin(&path)?.is_project() {
+            CwdBase::Project
+        } else {
+            CwdBase::Configuration
+        };
+        let path = self.section(&["mcp", "servers", alias]).text("cwd")?;
+        Some(Cwd { path, base })
     }
 }

@@ -150,6 +150,8 @@ pub struct McpServer {
     pub required: bool,
     /// Whether its own hints about its tools are believed (SPEC 5.8).
     pub trusted: bool,
+    /// Whether it is connected to.
+    pub enabled: bool,
 }
 
 /// How an MCP server is reached.
@@ -164,5 +166,25 @@ pub enum McpTransport {
     Stdio {
         /// The program, then its arguments; never empty, and never given to a shell.
         command: Vec<String>,
+        /// Where it starts; `None`: where aish works.
+        cwd: Option<Cwd>,
     },
+}
+
+/// The directory a child starts in, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cwd {
+    /// Absolute, below `~`, or relative; with its variables.
+    pub path: String,
+    /// What a relative one begins at.
+    pub base: CwdBase,
+}
+
+/// What a relative directory begins at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CwdBase {
+    /// The directory of the user's file.
+    Configuration,
+    /// The directory of the trusted project whose file says so.
+    Project,
 }

@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::app::App;
-use crate::mcp::command::{Tried, try_all};
+use crate::mcp::command::{End, Tried, try_all};
 use aish_mcp::ErrorKind;
 use std::time::Duration;
 
@@ -18,7 +18,10 @@ pub(super) async fn all(app: &App) -> Vec<Finding> {
     }
     let tried = try_all(app, Duration::from_millis(CONNECT_TIMEOUT_MS));
     match tokio::time::timeout(Duration::from_millis(TOTAL_TIMEOUT_MS), tried).await {
-        Ok(tried) => tried.iter().map(finding).chain(variables(app)).collect(),
+        Ok(tried) => {
+            let each = tried.iter().flat_map(|it| std::iter::once(finding(it)).chain(left_out(it)));
+            each.chain(variables(app)).collect()
+        }
         Err(_) => vec![Finding::fail(
             "mcp",
             format!("the servers were not done within {TOTAL_TIMEOUT_MS} ms"),
@@ -29,15 +32,28 @@ pub(super) async fn all(app: &App) -> Vec<Finding> {
 
 fn finding(tried: &Tried) -> Finding {
     let alias = &tried.alias;
-    match &tried.problem {
-        None if tried.is_connected => Finding::ok("mcp", format!("{alias}: {}", tried.facts)),
-        None => Finding::warn(
+    match &tried.end {
+        End::Connected | End::Disabled => Finding::ok("mcp", format!("{alias}: {}", tried.facts)),
+        End::Silent => Finding::warn(
             "mcp",
             format!("{alias}: it did not answer within {CONNECT_TIMEOUT_MS} ms"),
             "`aish mcp list` waits longer",
         ),
-        Some((kind, message)) => Finding::fail("mcp", format!("{alias}: {message}"), advice(alias, kind.as_ref())),
+        End::Trouble(kind, message) => {
+            Finding::fail("mcp", format!("{alias}: {message}"), advice(alias, kind.as_ref()))
+        }
     }
+}
+
+/// What a server offers and aish does not, and what the configuration wants of it that it does not offer.
+fn left_out(tried: &Tried) -> Option<Finding> {
+    let said = match tried.remarks.as_slice() {
+        [] => return None,
+        [one] => one.clone(),
+        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
+    };
+    let advice = "`aish mcp list` shows all of it";
+    Some(Finding::warn("mcp", format!("{}: {said}", tried.alias), advice))
 }
 
 /// What to do; empty where the message says it.
@@ -66,7 +82,7 @@ fn advice(alias: &str, kind: Option<&ErrorKind>) -> String {
 
 /// Tokens that are to come from a variable that is not set.
 fn variables(app: &App) -> impl Iterator<Item = Finding> + '_ {
-    let servers = app.config().mcp.servers.iter();
+    let servers = app.config().mcp.servers.iter().filter(|server| server.enabled);
     servers.filter_map(|server| {
         let variable = server.auth_env.as_deref()?;
         let is_unset = app.environment.text(variable).is_none();

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::cli::{Mcp as What, Output};
+use crate::config::edit::Switch;
 use crate::failure::Failure;
 use crate::mcp::{login, serve};
 
@@ -9,7 +10,7 @@ mod change;
 mod look;
 mod take_over;
 
-pub use look::{Tried, try_all};
+pub use look::{End, Tried, try_all};
 
 /// Does it.
 ///
@@ -21,7 +22,9 @@ pub async fn run(app: &App, what: &What, output: Output) -> Result<u8, Failure> 
         What::Tools => look::tools(app, output).await,
         What::Tool { name } => look::tool(app, name, output).await,
         What::Add(server) => change::add(app, server).await,
-        What::Remove { alias } => change::remove(app, alias),
+        What::Remove { alias } => change::remove(app, alias).await,
+        What::Enable { alias } => change::switch(app, alias, Switch::On),
+        What::Disable { alias } => change::switch(app, alias, Switch::Off),
         What::Import(import) => take_over::run(app, import),
         What::Login(wanted) => login::run(app, wanted).await,
         What::Serve {

@@ -20,9 +20,15 @@ pub use written::Written;
 const DESCRIPTION_CHARS_MAX: usize = 120;
 
 /// A line for each server: alias, where it is, how many tools, how it is doing (SPEC 6.4). What is wrong with one, and who
-/// configures it where that is not the user's own file, are on lines below it. `columns` are those of the terminal.
-pub fn servers(list: &[Server], written: &Written, columns: usize) -> String {
-    let rows: Vec<Row> = list.iter().map(|server| Row::of(server, written)).collect();
+/// configures it where that is not the user's own file, are on lines below it. Those that are `disabled` come last. `columns` are
+/// those of the terminal.
+pub fn servers(list: &[Server], disabled: &[String], written: &Written, columns: usize) -> String {
+    let disabled = disabled.iter().filter_map(|alias| Row::disabled(alias, written));
+    let rows: Vec<Row> = list
+        .iter()
+        .map(|server| Row::of(server, written))
+        .chain(disabled)
+        .collect();
     if rows.is_empty() {
         return "no MCP server; `:mcp connect URL` connects to one, `aish mcp add` keeps one\n".to_owned();
     }

@@ -117,7 +117,11 @@ impl Mcp {
         environment: &[(String, String)],
         say: &Say,
     ) -> Result<(), String> {
-        let server = self.known(alias).await.ok_or("there is no such server")?;
+        let absent = || {
+            let disabled = self.switched_off(alias).map(|why| format!("it {why}"));
+            disabled.unwrap_or_else(|| "there is no such server".to_owned())
+        };
+        let server = self.known(alias).await.ok_or_else(absent)?;
         let endpoint = endpoint_of(&server)?;
         let network = self.dial.network().map_err(|error| line(&error.message))?;
         let login = oauth::Login {

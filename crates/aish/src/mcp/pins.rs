@@ -67,11 +67,18 @@ impl PinFile {
 
     /// Writes one more pin beside what others wrote meanwhile.
     fn save(&self, tool: &str, pinned: &Pinned) -> Result<(), String> {
+        self.edit(|pins| {
+            pins.insert(tool.to_owned(), pinned.clone());
+        })
+    }
+
+    /// Changes what the file says at this moment.
+    fn edit(&self, change: impl FnOnce(&mut BTreeMap<String, Pinned>)) -> Result<(), String> {
         let told = |error: io::Error| format!("cannot write {}: {error}", self.path.display());
         let _lock = lock_dir_of(&self.path).map_err(told)?;
         let mut known = self.now();
         let mut pins = known.saved.clone()?;
-        pins.insert(tool.to_owned(), pinned.clone());
+        change(&mut pins);
         let text = serde_json::to_vec(&pins).map_err(|error| told(error.into()))?;
         if text.len() > FILE_BYTES_MAX {
             return Err(format!(
@@ -125,6 +132,23 @@ impl Pins for PinFile {
             }
         }
     }
+}
+
+/// Forgets what the tools of a server were; gives of how many it was known.
+///
+/// # Errors
+/// The file is damaged or cannot be written: one line.
+pub(super) fn forget(folder: &Path, alias: &str) -> Result<usize, String> {
+    let begins = format!("{alias}.");
+    let file = PinFile::in_folder(folder, Arc::new(Front::default()));
+    let is_its = |tool: &String| tool.starts_with(&begins);
+    let known = file.now().saved.clone()?;
+    // Where nothing is known there is nothing to write, nor a folder to make.
+    let count = known.keys().filter(|tool| is_its(tool)).count();
+    if count > 0 {
+        file.edit(|pins| pins.retain(|tool, _| !is_its(tool)))?;
+    }
+    Ok(count)
 }
 
 /// A server's endpoint as it counts for a pin: of a child's environment only what was set for it. What every program inherits
@@ -222,6 +246,24 @@ mod tests {
             "kept beside the other shell's"
         );
         assert!(said.lock().unwrap().is_empty());
+    }
+
+    /// SPEC 6.8: a server that is taken out takes its own pins along, and no other's; of a file that cannot be understood none.
+    #[test]
+    fn forgotten_with_the_server() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(forget(&folder.path().join("none"), "mail"), Ok(0));
+        assert!(!folder.path().join("none").exists(), "nothing was made for nothing");
+        let (pins, _) = shell(folder.path());
+        for tool in ["mail.send", "mail.a.b", "mail-2.send", "mai.l"] {
+            pins.pin(tool, &pinned("a"));
+        }
+        assert_eq!(forget(folder.path(), "mail"), Ok(2));
+        assert_eq!(forget(folder.path(), "mail"), Ok(0));
+        let left: Vec<String> = pins.now().saved.as_ref().unwrap().keys().cloned().collect();
+        assert_eq!(left, ["mai.l", "mail-2.send"]);
+        std::fs::write(folder.path().join(PINS_FILE), "{").unwrap();
+        assert!(forget(folder.path(), "mail").unwrap_err().contains("is damaged"));
     }
 
     /// SPEC 6.8: many shells at once lose no pin of each other's.

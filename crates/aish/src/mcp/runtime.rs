@@ -61,6 +61,9 @@ impl Mcp {
             }),
         };
         let is_there = self.servers().get(alias.as_str()).is_some();
+        if let Some(why) = self.switched_off(alias.as_str()).filter(|_| !is_there) {
+            return Err(format!("{alias} {why}: take another name"));
+        }
         if !is_there && self.configured.contains_key(alias.as_str()) {
             return Err(format!(
                 "{alias} is the configuration's: :mcp reconnect {alias} connects to it"

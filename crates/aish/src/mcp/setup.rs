@@ -1,13 +1,14 @@
 //! Servers of the configuration, ready to be connected to: variables put in, tokens looked up, a minimal environment.
 
 use super::expand::{expand, names};
-use crate::config::Config;
-use crate::config::resolved::{McpServer, McpTransport};
+use crate::app::App;
+use crate::config::resolved::{Cwd, CwdBase, McpServer, McpTransport};
 use crate::paths::Environment;
+use crate::trust::project_dir;
 use aish_core::secret::Secret;
 use aish_mcp::{Alias, Endpoint, Era, HttpEndpoint, ServerConfig, StdioEndpoint};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The version that has no `initialize`.
@@ -36,20 +37,28 @@ pub struct Setup {
     pub servers: Vec<ServerConfig>,
     /// Servers that cannot be connected to as they are configured: alias, and what is wrong, one line.
     pub unusable: Vec<(String, String)>,
+    /// Servers that are not to be connected to. Nothing of theirs is looked at.
+    pub disabled: Vec<String>,
     /// What a person should know, one line each.
     pub remarks: Vec<String>,
 }
 
 impl Setup {
     /// Reads them all. A server that cannot be set up is remarked on and left out: the others still work.
-    pub fn of(config: &Config, environment: &Environment, directory: &Path) -> Self {
+    pub fn of(app: &App) -> Self {
         let mut setup = Self {
             servers: Vec::new(),
             unusable: Vec::new(),
+            disabled: Vec::new(),
             remarks: Vec::new(),
         };
-        for server in &config.mcp.servers {
-            match setup.server(server, environment, directory) {
+        let surroundings = Surroundings::of(app);
+        for server in &app.config().mcp.servers {
+            if !server.enabled {
+                setup.disabled.push(server.alias.clone());
+                continue;
+            }
+            match setup.server(server, &surroundings) {
                 Ok(ready) => setup.servers.push(ready),
                 Err(problem) => setup.unusable.push((server.alias.clone(), problem)),
             }
@@ -57,12 +66,8 @@ impl Setup {
         setup
     }
 
-    fn server(
-        &mut self,
-        server: &McpServer,
-        environment: &Environment,
-        directory: &Path,
-    ) -> Result<ServerConfig, String> {
+    fn server(&mut self, server: &McpServer, surroundings: &Surroundings<'_>) -> Result<ServerConfig, String> {
+        let environment = surroundings.environment;
         let put_in = |text: &str| expand(text, |name| environment.text(name)).map_err(|error| error.to_string());
         let secrets = |map: &BTreeMap<String, Secret>| {
             let pairs = map.iter();
@@ -75,10 +80,13 @@ impl Setup {
                 token: self.token(server, environment)?,
                 headers: secrets(&server.headers)?,
             }),
-            McpTransport::Stdio { command } => Endpoint::Stdio(StdioEndpoint {
+            McpTransport::Stdio { command, cwd } => Endpoint::Stdio(StdioEndpoint {
                 command: command.iter().map(|word| put_in(word)).collect::<Result<_, _>>()?,
                 environment: child_environment(environment, secrets(&server.env)?),
-                directory: directory.to_owned(),
+                directory: match cwd {
+                    Some(cwd) => surroundings.directory(cwd)?,
+                    None => surroundings.working.to_owned(),
+                },
             }),
         };
         Ok(ServerConfig {
@@ -115,10 +123,63 @@ impl Setup {
     }
 }
 
+/// What the configuration speaks of without saying it.
+struct Surroundings<'a> {
+    environment: &'a Environment,
+    /// Where aish works.
+    working: &'a Path,
+    /// The directory of the user's file.
+    configuration: PathBuf,
+    project: Option<PathBuf>,
+}
+
+impl<'a> Surroundings<'a> {
+    fn of(app: &'a App) -> Self {
+        let configuration = app.paths.config_file.parent().unwrap_or(&app.cwd);
+        Self {
+            environment: &app.environment,
+            working: &app.cwd,
+            configuration: app.cwd.join(configuration),
+            project: project_dir(&app.cwd, app.environment.path("HOME")),
+        }
+    }
+
+    /// The directory that was meant; whether it is there is found out when the server is started.
+    fn directory(&self, cwd: &Cwd) -> Result<PathBuf, String> {
+        let path = expand(&cwd.path, |name| self.environment.text(name)).map_err(|error| error.to_string())?;
+        if path.is_empty() {
+            return Err("nothing is left of its `cwd` when the variables are put in".to_owned());
+        }
+        if let Some(below) = path
+            .strip_prefix('~')
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        {
+            let home = self.environment.path("HOME").filter(|home| home.is_absolute());
+            let home = home.ok_or("its `cwd` begins with ~, and HOME is not set")?;
+            return Ok(home.join(below.trim_start_matches('/')));
+        }
+        let base = match cwd.base {
+            CwdBase::Configuration => self.configuration.as_path(),
+            // A project's file is only read where there is a project.
+            CwdBase::Project => self.project.as_deref().unwrap_or(self.working),
+        };
+        Ok(base.join(path))
+    }
+}
+
 /// The variables whose values are secrets once they are put in: those in tokens, headers and a child's variables, and those
 /// elsewhere whose name says so. What every program gets anyway is none.
 pub fn secret_variables(servers: &[McpServer]) -> impl Iterator<Item = &str> {
     servers.iter().flat_map(variables_of).filter(|name| !is_inherited(name))
+}
+
+/// The variables that are put into tokens and headers alone: no program of the user's has a use for them there.
+pub fn credential_variables(servers: &[McpServer]) -> impl Iterator<Item = &str> {
+    let credentials = servers
+        .iter()
+        .flat_map(|server| server.auth_token.iter().chain(server.headers.values()));
+    let named = credentials.map(Secret::expose).flat_map(names);
+    named.filter(|name| !is_inherited(name))
 }
 
 fn variables_of(server: &McpServer) -> Vec<&str> {
@@ -126,7 +187,10 @@ fn variables_of(server: &McpServer) -> Vec<&str> {
     let secrets = server.auth_token.iter().chain(pairs).map(Secret::expose);
     let open: Vec<&str> = match &server.transport {
         McpTransport::Http { url } => vec![url],
-        McpTransport::Stdio { command } => command.iter().map(String::as_str).collect(),
+        McpTransport::Stdio { command, cwd } => {
+            let words = command.iter().map(String::as_str);
+            words.chain(cwd.iter().map(|cwd| cwd.path.as_str())).collect()
+        }
     };
     let in_open = open.into_iter().flat_map(names);
     let in_open = in_open.filter(|name| aish_provider::http::is_secret_name(name));
@@ -148,4 +212,52 @@ fn child_environment(environment: &Environment, set: Vec<(String, Secret)>) -> V
     let mut all: Vec<_> = inherited.collect();
     all.extend(set);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 6.9, 10.4: a directory is absolute, the user's, or seen from the file that names it; what cannot be one is said.
+    #[test]
+    fn directories() {
+        let environment = Environment::from_pairs([("HOME", "/home/u"), ("SUB", "s/t")]);
+        let homeless = Environment::from_pairs([("SUB", "s/t")]);
+        let directory = |path: &str, base, environment: &Environment| {
+            let surroundings = Surroundings {
+                environment,
+                working: Path::new("/work"),
+                configuration: "/config".into(),
+                project: Some("/project".into()),
+            };
+            let path = path.to_owned();
+            let found = surroundings.directory(&Cwd { path, base });
+            found.map(|directory| directory.display().to_string())
+        };
+        for (path, expect) in [
+            ("/srv/${SUB}", "/srv/s/t"),
+            ("~", "/home/u/"),
+            ("~/notes", "/home/u/notes"),
+            ("~notes", "/config/~notes"),
+            ("a", "/config/a"),
+            ("${SUB}", "/config/s/t"),
+            ("${NONE:-/opt}", "/opt"),
+        ] {
+            let found = directory(path, CwdBase::Configuration, &environment);
+            assert_eq!(found.as_deref(), Ok(expect), "{path}");
+        }
+        let found = directory("a", CwdBase::Project, &environment);
+        assert_eq!(found.as_deref(), Ok("/project/a"));
+        for (path, environment, why) in [
+            ("${NONE}", &environment, "${NONE} is not set"),
+            ("${NONE:-}", &environment, "nothing is left of its `cwd`"),
+            ("~/x", &homeless, "HOME is not set"),
+        ] {
+            let problem = directory(path, CwdBase::Configuration, environment);
+            assert!(
+                problem.as_ref().is_err_and(|problem| problem.contains(why)),
+                "{problem:?}"
+            );
+        }
+    }
 }

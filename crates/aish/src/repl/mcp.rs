@@ -257,7 +257,11 @@ impl Repl {
     }
 
     async fn unknown_server(&mut self, alias: &str) {
-        self.front.say(&unknown_server(alias)).await;
+        let line = match self.options.mcp.switched_off(alias) {
+            Some(why) => format!("mcp: {alias} {why}"),
+            None => unknown_server(alias),
+        };
+        self.front.say(&line).await;
     }
 
     /// One line on what went wrong at a server.

@@ -34,6 +34,10 @@ pub struct NewServer {
     pub required: bool,
     /// `trusted`.
     pub trusted: bool,
+    /// Where a child starts.
+    pub cwd: Option<String>,
+    /// `enabled`.
+    pub enabled: bool,
 }
 
 /// Where a new server is.
@@ -61,6 +65,8 @@ impl NewServer {
             disabled_tools: Vec::new(),
             required: false,
             trusted: false,
+            cwd: None,
+            enabled: true,
         }
     }
 
@@ -130,6 +136,9 @@ impl NewServer {
         if !self.env.is_empty() {
             set(&mut table, "env", pairs(&self.env));
         }
+        if let Some(directory) = &self.cwd {
+            set(&mut table, "cwd", text_value(directory));
+        }
         if let Some(seconds) = self.timeout_s {
             set(
                 &mut table,
@@ -152,6 +161,9 @@ impl NewServer {
             if is_set {
                 set(&mut table, key, true.into());
             }
+        }
+        if !self.enabled {
+            set(&mut table, "enabled", false.into());
         }
         table
     }
@@ -182,6 +194,47 @@ pub fn add_servers(path: &Path, servers: &[NewServer], environment: &Environment
 pub fn remove_server(path: &Path, alias: &str, environment: &Environment) -> Result<Edited, EditError> {
     let check = |text: &str| accepted(path, text, environment);
     edit(path, |text| without_server(text, alias), check)
+}
+
+/// Whether a server is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not, and stays where it is configured.
+    Off,
+}
+
+/// Switches a server of a configuration file on or off; nothing is changed where there is none of that alias.
+///
+/// # Errors
+/// The file cannot be read or written, is not the TOML it should be, or would not be accepted with the change.
+pub fn switch_server(path: &Path, alias: &str, switch: Switch, environment: &Environment) -> Result<Edited, EditError> {
+    let check = |text: &str| accepted(path, text, environment);
+    edit(path, |text| with_switch(text, alias, switch), check)
+}
+
+/// The text with that server switched, or `None` if there is none. Pure.
+fn with_switch(text: &str, alias: &str, switch: Switch) -> Result<Option<String>, String> {
+    let mut document = parse(text)?;
+    let mcp = document.get_mut("mcp").and_then(Item::as_table_like_mut);
+    let servers = mcp.and_then(|mcp| mcp.get_mut("servers")?.as_table_like_mut());
+    let Some(server) = servers.and_then(|servers| servers.get_mut(alias)?.as_table_like_mut()) else {
+        return Ok(None);
+    };
+    let is_on = switch == Switch::On;
+    match server.get_mut("enabled").and_then(Item::as_value_mut) {
+        // What stands around the old value is the user's.
+        Some(value) => {
+            let decor = value.decor().clone();
+            *value = Value::from(is_on);
+            *value.decor_mut() = decor;
+        }
+        None => {
+            server.insert("enabled", Item::Value(is_on.into()));
+        }
+    }
+    Ok(Some(document.to_string()))
 }
 
 /// The text with the servers added, or `None` if one of the aliases is taken. Pure.

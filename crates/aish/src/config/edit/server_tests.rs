@@ -51,6 +51,23 @@ fn stdio() -> NewServer {
     }
 }
 
+/// SPEC 6.4, 10.1: a server is switched off and on where it stands; comments and layout stay, another name changes nothing.
+#[test]
+fn switched() {
+    let off = with_switch(FILE, "git", Switch::Off).unwrap().unwrap();
+    let here = "command = [\"git-server\"] # here\n";
+    assert_eq!(off, FILE.replace(here, &format!("{here}enabled = false\n")));
+    assert_eq!(with_switch(&off, "git", Switch::Off).unwrap().unwrap(), off);
+    let noted = off.replace("enabled = false", "# since May\nenabled =  false # broken");
+    let on = with_switch(&noted, "git", Switch::On).unwrap().unwrap();
+    assert_eq!(on, noted.replace("enabled =  false", "enabled =  true"));
+    let inline = "mcp.servers.a = { command = ['x'] }";
+    let off = with_switch(inline, "a", Switch::Off).unwrap().unwrap();
+    assert_eq!(off.trim_end(), "mcp.servers.a = { command = ['x'] , enabled = false }");
+    assert_eq!(with_switch(FILE, "hub", Switch::Off), Ok(None));
+    assert_eq!(with_switch("mcp = 3", "hub", Switch::Off), Ok(None));
+}
+
 /// SPEC 6.4, 10.1: servers are added below the others; comments, order and layout stay.
 #[test]
 fn added() {

@@ -408,6 +408,20 @@ pub const SETTINGS: &[Setting] = &[
     )
     .secret(),
     Setting::new(
+        "mcp.servers.<alias>.cwd",
+        Kind::Text,
+        r#""~/notes""#,
+        "The directory a `command` starts in: absolute, below `~/`, or relative to the directory of your configuration file, in a \
+         project's file to the project. `${VAR}` works as in `headers`. Without it, where aish works.",
+    ),
+    Setting::new(
+        "mcp.servers.<alias>.enabled",
+        Kind::Bool,
+        "false",
+        "Whether the server is connected to. `false` keeps it, listed as disabled.",
+    )
+    .default("true"),
+    Setting::new(
         "mcp.servers.<alias>.timeout_s",
         Kind::Integer(1, 3600),
         "30",

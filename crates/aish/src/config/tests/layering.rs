@@ -101,7 +101,7 @@ fn the_documented_shape() {
     };
     assert_eq!(boltzmann.auth_token.as_ref().unwrap().expose(), "0123456789");
     assert_eq!(boltzmann.timeout_s, 30);
-    let McpTransport::Stdio { command } = &git.transport else {
+    let McpTransport::Stdio { command, .. } = &git.transport else {
         panic!("git is a command");
     };
     assert_eq!((command.len(), git.timeout_s), (3, 5));
@@ -201,7 +201,7 @@ fn every_setting_reaches_the_configuration() {
             ("models.desk.price.output".to_owned(), "1".to_owned()),
         ];
         match setting.leaf() {
-            "command" | "<variable>" => lines.push(("mcp.servers.srv.command".to_owned(), "['x']".to_owned())),
+            "command" | "cwd" | "<variable>" => lines.push(("mcp.servers.srv.command".to_owned(), "['x']".to_owned())),
             _ => lines.push(("mcp.servers.srv.url".to_owned(), "'http://x'".to_owned())),
         }
         let text = |lines: &[(String, String)]| {
@@ -406,6 +406,7 @@ headers = { X-A = 'hunter2' }
     models.desk.provider_tools = []                    # default
     mcp.servers.srv.url = "http://x"                   # config.toml:9:7
     mcp.servers.srv.auth_token = "[redacted]"          # config.toml:10:14
+    mcp.servers.srv.enabled = true                     # default
     mcp.servers.srv.timeout_s = 30                     # default
     mcp.servers.srv.enabled_tools = []                 # default
     mcp.servers.srv.disabled_tools = []                # default
@@ -414,4 +415,44 @@ headers = { X-A = 'hunter2' }
     mcp.auto_approve."srv.*" = true                    # config.toml:13:11
     mcp.servers.srv.headers.X-A = "[redacted]"         # config.toml:11:19
     "#);
+}
+
+/// SPEC 6.4, 10.1: where a server starts is seen from the file that says so, and a project says it of its own servers only.
+#[test]
+fn servers_start_where_their_file_says() {
+    let user =
+        "[mcp.servers.git]\ncommand = ['g']\ncwd = 'a'\nenabled = false\n[mcp.servers.web]\nurl = 'http://h/mcp'";
+    let project = "[mcp.servers.notes]\ncommand = ['n']\ncwd = 'a'";
+    let resolved = layered(user, project, &[], &Overrides::default()).unwrap();
+    let found: Vec<_> = resolved
+        .config
+        .mcp
+        .servers
+        .iter()
+        .map(|server| {
+            let cwd = match &server.transport {
+                McpTransport::Stdio { cwd, .. } => cwd.clone(),
+                McpTransport::Http { .. } => None,
+            };
+            (server.alias.as_str(), server.enabled, cwd)
+        })
+        .collect();
+    let a = |base| {
+        Some(Cwd {
+            path: "a".to_owned(),
+            base,
+        })
+    };
+    let expect = [
+        ("git", false, a(CwdBase::Configuration)),
+        ("web", true, None),
+        ("notes", true, a(CwdBase::Project)),
+    ];
+    assert_eq!(found, expect);
+    for line in ["enabled = false", "cwd = '/'"] {
+        let error = project_errors(&format!("[mcp.servers.git]\n{line}"));
+        assert!(error.contains("stands in your own file"), "{error}");
+    }
+    let error = project_errors("[mcp.servers.own]\ncommand = ['n']\ncwd = '/${TOKEN}'");
+    assert!(error.contains("a project's file may not"), "{error}");
 }

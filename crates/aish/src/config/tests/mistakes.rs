@@ -229,6 +229,11 @@ fn servers_are_checked() {
       1 | [mcp.servers.git]
         |              ^^^
     ");
+    insta::assert_snapshot!(server(&format!("{url}cwd = '/srv'")), @r"
+    config.toml:1:14: [mcp.servers.git] has a `cwd`, which only a `command` can use
+      1 | [mcp.servers.git]
+        |              ^^^
+    ");
     insta::assert_snapshot!(server("command = ['y']\nauth_env = 'TOKEN'"), @r"
     config.toml:1:14: [mcp.servers.git] has headers or a token, which only a `url` can use; give a `command` its secrets in `env`
       1 | [mcp.servers.git]

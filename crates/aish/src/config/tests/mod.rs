@@ -6,7 +6,7 @@ mod layering;
 mod mistakes;
 mod reach;
 
-use super::resolved::{ApprovalConfig, McpConfig, McpTransport, ShellConfig, ToolsConfig};
+use super::resolved::{ApprovalConfig, Cwd, CwdBase, McpConfig, McpTransport, ShellConfig, ToolsConfig};
 use super::*;
 use crate::paths::Environment;
 use aish_core::secret::Secret;

@@ -3,15 +3,18 @@
 use super::look::{PATIENCE_S, Troubles, ask};
 use crate::app::App;
 use crate::cli::Add;
-use crate::config::edit::{EditError, Edited, NewServer, Place, add_servers, remove_server};
+use crate::config::edit::{EditError, Edited, NewServer, Place, Switch, add_servers, remove_server, switch_server};
 use crate::failure::{DONE, Failure};
 use crate::mcp::list::Written;
+use crate::mcp::login::keyring;
+use crate::mcp::pins;
 use crate::oneshot::eprint_line;
 use aish_core::redact::Redactor;
 use aish_core::secret::Secret;
 use aish_mcp::Alias;
 use aish_mcp::servers::State;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 /// Writes a server into the configuration, connects to it once, and says how that went. The server stays, however it went.
@@ -26,7 +29,7 @@ pub(super) async fn add(app: &App, add: &Add) -> Result<u8, Failure> {
         let message = format!("a server named {} is there already, at {at}", add.alias);
         return Err(Failure::usage(message).hint(format!("`aish mcp remove {}` takes it out", add.alias)));
     }
-    let server = wanted(add);
+    let server = wanted(app, add)?;
     save(app, std::slice::from_ref(&server))?;
     let file = app.paths.config_file.display();
     eprint_line(&format!("written into {file} as [mcp.servers.{}]", add.alias));
@@ -41,7 +44,7 @@ pub(super) async fn add(app: &App, add: &Add) -> Result<u8, Failure> {
     Ok(DONE)
 }
 
-fn wanted(add: &Add) -> NewServer {
+fn wanted(app: &App, add: &Add) -> Result<NewServer, Failure> {
     let place = match &add.url {
         Some(url) => Place::Url(url.clone()),
         None => Place::Command(add.command.clone()),
@@ -52,7 +55,8 @@ fn wanted(add: &Add) -> NewServer {
             .map(|(name, value)| (name.clone(), Secret::new(value.clone())))
             .collect()
     };
-    NewServer {
+    let cwd = add.cwd.as_deref().map(|directory| whole(app, directory)).transpose()?;
+    Ok(NewServer {
         auth_env: add.token_env.clone(),
         headers: secrets(&add.headers),
         env: secrets(&add.env),
@@ -62,8 +66,21 @@ fn wanted(add: &Add) -> NewServer {
         disabled_tools: add.never.clone(),
         required: add.required,
         trusted: add.trusted,
+        cwd,
         ..NewServer::at(add.alias.clone(), place)
+    })
+}
+
+/// A directory as it is written into the file: seen from there, a relative one would be another.
+fn whole(app: &App, directory: &Path) -> Result<String, Failure> {
+    let text = directory.to_str().filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| Failure::usage("--cwd: no name of a directory that a file can hold"))?;
+    if text == "~" || text.starts_with("~/") || text.starts_with("${") {
+        return Ok(text.to_owned());
     }
+    let whole = app.cwd.join(text);
+    let whole = whole.to_str().map(str::to_owned);
+    whole.ok_or_else(|| Failure::usage("--cwd: the working directory has a name that no file can hold"))
 }
 
 /// Writes servers into the user's file, all or none.
@@ -132,21 +149,46 @@ async fn attempt(app: &App, alias: &str) -> Result<String, Failure> {
     Ok(app.redactor().redact(&line).into_owned())
 }
 
-/// Takes a server out of the user's configuration.
+/// Why a server is not in the user's file, and what to do where it stands elsewhere.
+fn not_here(app: &App, alias: &str, there: &str) -> Failure {
+    let file = app.paths.config_file.display();
+    match Written::of(&app.resolved).place_of(alias) {
+        Some(at) => Failure::failed(format!("{alias} is configured at {at}: {there}")),
+        None => {
+            Failure::failed(format!("there is no server named {alias} in {file}")).hint("`aish mcp list` lists them")
+        }
+    }
+}
+
+/// Switches a server of the user's configuration on or off.
 ///
 /// # Errors
 /// There is none of that name, or the file cannot be written.
-pub(super) fn remove(app: &App, alias: &str) -> Result<u8, Failure> {
+pub(super) fn switch(app: &App, alias: &str, switch: Switch) -> Result<u8, Failure> {
+    let file = &app.paths.config_file;
+    match switch_server(file, alias, switch, &app.judged_environment()) {
+        Ok(Edited::Written) => {}
+        Ok(Edited::Unchanged) => return Err(not_here(app, alias, "write `enabled` there")),
+        Err(error) => return Err(failure(&error)),
+    }
+    eprint_line(&match switch {
+        Switch::On => format!("{alias} is enabled"),
+        Switch::Off => format!("{alias} is disabled: it stays in {}", file.display()),
+    });
+    Ok(DONE)
+}
+
+/// Takes a server out of the user's configuration, and what was remembered of it: its login, and what its tools were when they
+/// were approved. Only where something of that name stays allowed the latter is kept: another server that gets the name would
+/// run unasked.
+///
+/// # Errors
+/// There is none of that name, or the file cannot be written.
+pub(super) async fn remove(app: &App, alias: &str) -> Result<u8, Failure> {
     let file = &app.paths.config_file;
     match remove_server(file, alias, &app.judged_environment()) {
         Ok(Edited::Written) => {}
-        Ok(Edited::Unchanged) => {
-            return Err(match Written::of(&app.resolved).place_of(alias) {
-                Some(at) => Failure::failed(format!("{alias} is configured at {at}: take it out there")),
-                None => Failure::failed(format!("there is no server named {alias} in {}", file.display()))
-                    .hint("`aish mcp list` lists them"),
-            });
-        }
+        Ok(Edited::Unchanged) => return Err(not_here(app, alias, "take it out there")),
         Err(error) => return Err(failure(&error)),
     }
     eprint_line(&format!("{alias} is taken out of {}", file.display()));
@@ -158,11 +200,22 @@ pub(super) fn remove(app: &App, alias: &str) -> Result<u8, Failure> {
         .chain(rules)
         .filter(|rule| rule.starts_with(&begins))
         .collect();
-    if !left.is_empty() {
+    if left.is_empty() {
+        match pins::forget(&app.paths.data_dir, alias) {
+            Ok(0) => {}
+            Ok(_) => eprint_line("what its tools were when they were approved is forgotten"),
+            Err(problem) => eprint_line(&format!("what its tools were stays known: {problem}")),
+        }
+    } else {
         eprint_line(&format!(
             "what was allowed of it stays allowed if another server gets that name: {}",
             left.join(", ")
         ));
+    }
+    match keyring(app).forget(alias).await {
+        Ok(false) => {}
+        Ok(true) => eprint_line("the login there is forgotten"),
+        Err(error) => eprint_line(&format!("the login there is kept, it cannot be forgotten: {error}")),
     }
     Ok(DONE)
 }

@@ -35,16 +35,20 @@ pub(super) async fn servers(app: &App, output: Output) -> Result<u8, Failure> {
     }
 }
 
-/// A row for each configured server, in the order of the configuration: those that were tried, and those that cannot be.
+/// A row for each configured server, in the order of the configuration: those that were tried, and those that cannot or shall
+/// not be.
 fn rows(app: &App, tried: &[Server]) -> Vec<Row> {
     let written = Written::of(&app.resolved);
-    let unusable = Setup::of(app.config(), &app.environment, &app.cwd).unusable;
+    let Setup { unusable, disabled, .. } = Setup::of(app);
     let row = |alias: &str| {
         let server = tried.iter().find(|server| server.config.alias.as_str() == alias);
         let problem = unusable.iter().find(|(other, _)| other == alias);
-        server
-            .map(|server| Row::of(server, &written))
-            .or_else(|| Row::unusable(alias, &problem?.1, &written))
+        match (server, problem) {
+            (Some(server), _) => Some(Row::of(server, &written)),
+            (None, Some((_, problem))) => Row::unusable(alias, problem, &written),
+            (None, None) if disabled.iter().any(|other| other == alias) => Row::disabled(alias, &written),
+            (None, None) => None,
+        }
     };
     let servers = app.config().mcp.servers.iter();
     servers.filter_map(|server| row(&server.alias)).collect()
@@ -92,10 +96,23 @@ pub struct Tried {
     pub alias: String,
     /// Where it is and what it has: one line, not redacted.
     pub facts: String,
-    /// Whether it is there.
-    pub is_connected: bool,
+    /// What was left out of what it offers: a line each, escaped.
+    pub remarks: Vec<String>,
+    /// What came of it.
+    pub end: End,
+}
+
+/// What came of connecting to a server.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// It is there.
+    Connected,
+    /// It has not answered yet.
+    Silent,
+    /// It is not to be connected to.
+    Disabled,
     /// What went wrong, and of which kind it is where a connection was tried at all; not redacted.
-    pub problem: Option<(Option<ErrorKind>, String)>,
+    Trouble(Option<ErrorKind>, String),
 }
 
 /// Connects to every configured server once, all at the same time.
@@ -104,18 +121,22 @@ pub async fn try_all(app: &App, patience: Duration) -> Vec<Tried> {
     let rows = rows(app, &list);
     let tried = rows.iter().map(|row| {
         let server = list.iter().find(|server| server.config.alias.as_str() == row.alias());
-        let problem = match server.map(|server| &server.status.state) {
+        let end = match server.map(|server| &server.status.state) {
             Some(State::Waiting { problem, .. } | State::Failed(problem)) => {
-                Some((Some(problem.kind.clone()), problem.message.clone()))
+                End::Trouble(Some(problem.kind.clone()), problem.message.clone())
             }
-            Some(State::Ready | State::Connecting) => None,
-            None => row.problem().map(|problem| (None, problem.to_owned())),
+            Some(State::Ready) => End::Connected,
+            Some(State::Connecting) => End::Silent,
+            None => match row.problem() {
+                Some(problem) => End::Trouble(None, problem.to_owned()),
+                None => End::Disabled,
+            },
         };
         Tried {
             alias: row.alias().to_owned(),
             facts: row.facts(),
-            is_connected: server.is_some_and(|server| server.status.state == State::Ready),
-            problem,
+            remarks: row.remarks().to_vec(),
+            end,
         }
     });
     tried.collect()
@@ -126,11 +147,14 @@ fn absence(app: &App, list: &[Server], name: &str) -> String {
     let Some((alias, _)) = name.split_once('.') else {
         return format!("there is no tool {name}: the name of a tool is ALIAS.NAME");
     };
-    let is_configured = app.config().mcp.servers.iter().any(|server| server.alias == alias);
+    let configured = app.config().mcp.servers.iter().find(|server| server.alias == alias);
     let server = list.iter().find(|server| server.config.alias.as_str() == alias);
     match server.map(|server| &server.status.state) {
-        None if is_configured => format!("there is no tool {name}: the server is not set up"),
-        None => format!("there is no tool {name}: no server is named {alias}"),
+        None => match configured {
+            Some(server) if server.enabled => format!("there is no tool {name}: the server is not set up"),
+            Some(_) => format!("there is no tool {name}: {alias} is disabled"),
+            None => format!("there is no tool {name}: no server is named {alias}"),
+        },
         Some(State::Ready) => format!("there is no tool {name}: {alias} offers no such tool"),
         Some(State::Connecting) => format!("there is no tool {name}: {alias} has not answered yet"),
         Some(State::Waiting { problem, .. } | State::Failed(problem)) => {

@@ -44,9 +44,6 @@ pub(super) fn translate(mut fields: Fields) -> Translated {
 }
 
 fn server(fields: &mut Fields) -> Result<NewServer, String> {
-    if fields.flag("enabled") == Some(false) {
-        return Err("it is switched off there".to_owned());
-    }
     let mut server = NewServer::at("", fields.place(&["url"])?);
     let (mut headers, mut env) = (fields.pairs("http_headers")?, fields.pairs("env")?);
     let by_name = |(header, variable): (String, Secret)| (header, Secret::new(format!("${{{}}}", variable.expose())));
@@ -74,7 +71,8 @@ fn server(fields: &mut Fields) -> Result<NewServer, String> {
     server.enabled_tools = fields.words("enabled_tools").unwrap_or_default();
     server.disabled_tools = fields.words("disabled_tools").unwrap_or_default();
     server.required = fields.flag("required").unwrap_or_default();
-    fields.refuse("cwd", "aish starts every server in its own working directory");
+    server.enabled = fields.flag("enabled").unwrap_or(true);
+    fields.starts_in(&mut server)?;
     for name in ["default_tools_approval_mode", "tools"] {
         fields.refuse(name, "aish asks itself; [mcp.auto_approve] allows");
     }

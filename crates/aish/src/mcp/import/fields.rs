@@ -151,6 +151,28 @@ impl Fields {
         self.remarks.extend(misplaced.map(str::to_owned));
     }
 
+    /// Where a command starts. A relative directory is taken over from nobody: each client begins it somewhere else.
+    ///
+    /// # Errors
+    /// A variable in it is unknown here.
+    pub(super) fn starts_in(&mut self, server: &mut NewServer) -> Result<(), String> {
+        let directory = self.text("cwd")?.filter(|directory| !directory.is_empty());
+        // The workspace is where aish starts a command anyway.
+        let Some(directory) = directory.filter(|directory| directory != ".") else {
+            return Ok(());
+        };
+        let why_not = match &server.place {
+            Place::Url(_) => Some("an address starts nowhere"),
+            Place::Command(_) if directory.starts_with(['/', '~', '$']) => None,
+            Place::Command(_) => Some("write the whole path"),
+        };
+        match why_not {
+            Some(why) => self.remarks.push(format!("not taken over: cwd ({why})")),
+            None => server.cwd = Some(directory),
+        }
+        Ok(())
+    }
+
     /// All remarks, with one on what nobody took.
     pub(super) fn finish(mut self) -> Vec<String> {
         if !self.odd.is_empty() {

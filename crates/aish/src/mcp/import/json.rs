@@ -55,9 +55,8 @@ pub(super) fn translate(mut fields: Fields) -> Translated {
 }
 
 fn server(fields: &mut Fields) -> Result<NewServer, String> {
-    if fields.flag("disabled") == Some(true) || fields.flag("enabled") == Some(false) {
-        return Err("it is switched off there".to_owned());
-    }
+    let is_disabled = fields.flag("disabled") == Some(true);
+    let is_enabled = fields.flag("enabled") != Some(false) && !is_disabled;
     for name in TYPES {
         match fields.word(name).map(|kind| kind.to_ascii_lowercase()).as_deref() {
             None | Some("stdio" | "local" | "http" | "streamable-http" | "streamablehttp" | "streamable_http") => {}
@@ -78,7 +77,8 @@ fn server(fields: &mut Fields) -> Result<NewServer, String> {
     for name in ["excludeTools", "disabledTools"] {
         server.disabled_tools.extend(fields.words(name).unwrap_or_default());
     }
-    fields.refuse("cwd", "aish starts every server in its own working directory");
+    fields.starts_in(&mut server)?;
+    server.enabled = is_enabled;
     fields.refuse("envFile", "write its variables into env, or export them");
     for name in ["alwaysAllow", "autoApprove", "trust"] {
         fields.refuse(name, "aish asks itself; [mcp.auto_approve] allows");

@@ -60,12 +60,17 @@ fn mcp_servers_of_others() {
                        "includeTools": ["a"], "excludeTools": ["b"]},
             "cline": {"command": "node", "args": ["x.js"], "alwaysAllow": ["y"], "timeout": 60, "disabled": true},
             "copilot": {"type": "local", "command": "c", "tools": ["*"]},
-            "copilot-some": {"type": "local", "command": "c", "tools": ["one"]}
+            "copilot-some": {"type": "local", "command": "c", "tools": ["one"], "cwd": "./sub"}
         }
     }"#
     ), @r#"
     [mcp.servers.my-server]
     command = ["/opt/x"]
+    cwd = "/srv"
+
+    [mcp.servers.cline]
+    command = ["node", "x.js"]
+    enabled = false
 
     [mcp.servers.copilot]
     command = ["c"]
@@ -84,9 +89,10 @@ fn mcp_servers_of_others() {
     headers = { Authorization = "Bearer ${W_TOKEN}" }
 
     # My Server becomes my-server
-    # my-server: not taken over: cwd (aish starts every server in its own working directory)
     # my-server: not taken over: envFile (write its variables into env, or export them)
-    # cline is left out: it is switched off there
+    # cline: not taken over: alwaysAllow (aish asks itself; [mcp.auto_approve] allows)
+    # cline: not taken over: timeout (clients differ in its unit; timeout_s counts seconds)
+    # copilot-some: not taken over: cwd (write the whole path)
     # gemini: not taken over: trust (aish asks itself; [mcp.auto_approve] allows)
     # gemini: not taken over: timeout (clients differ in its unit; timeout_s counts seconds)
     # my-server becomes my-server-2, since that name is taken
@@ -105,7 +111,7 @@ fn vs_code() {
             "github": {"type": "http", "url": "https://h.example.com/mcp/",
                        "headers": {"Authorization": "Bearer ${input:github-token}"},},
             "files": {"type": "stdio", "command": "${userHome}/bin/files", "args": ["${workspaceFolder}/docs"],
-                      "envFile": "${workspaceFolder}/.env", "dev": {"watch": "src/**"}},
+                      "cwd": "${workspaceFolder}", "envFile": "${workspaceFolder}/.env", "dev": {"watch": "src/**"}},
             "odd": {"type": "stdio", "command": "${command:pick}"},
             "socket": {"type": "http", "url": "unix:///tmp/server.sock"},
         },
@@ -166,6 +172,7 @@ url = "https://bob:hunter2@h.example/mcp"
     [mcp.servers.context7]
     command = ["npx", "-y", "@upstash/context7-mcp"]
     env = { MY_ENV_VAR = "${NOT_ONE}", LOCAL_TOKEN = "${LOCAL_TOKEN:-}" }
+    cwd = "/srv"
     timeout_s = 46
 
     [mcp.servers.figma]
@@ -176,11 +183,13 @@ url = "https://bob:hunter2@h.example/mcp"
     disabled_tools = ["screenshot"]
     required = true
 
+    [mcp.servers.off]
+    url = "https://off.example/mcp"
+    enabled = false
+
     # context7: its limits for the start and for calls become one, the longer
-    # context7: not taken over: cwd (aish starts every server in its own working directory)
     # context7: it has ${…} in it, which aish takes for a variable
     # figma: not taken over: default_tools_approval_mode (aish asks itself; [mcp.auto_approve] allows)
-    # off is left out: it is switched off there
     # wrong is left out: mcp.servers.wrong.url: expected an http or https address without a user or password in it, found something else; e.g. url = "http://boltzmann.example:8080/mcp"
     "#);
 }

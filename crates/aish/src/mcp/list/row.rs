@@ -27,6 +27,8 @@ enum Doing {
     Failed,
     /// The configuration cannot be used: a variable is not set, say.
     Unusable,
+    /// The configuration says `enabled = false`.
+    Disabled,
 }
 
 impl Doing {
@@ -37,6 +39,7 @@ impl Doing {
             Self::Waiting => "waiting",
             Self::Failed => "failed",
             Self::Unusable => "unusable",
+            Self::Disabled => "disabled",
         }
     }
 }
@@ -53,6 +56,8 @@ pub struct Row {
     /// How it does, for people: a few words.
     state: String,
     problem: Option<String>,
+    /// What was left out of what it offers, and what the configuration wants of it that it does not; escaped.
+    remarks: Vec<String>,
     protocol: Option<String>,
     /// What it calls itself, and its version.
     calls_itself: Option<(String, String)>,
@@ -84,6 +89,7 @@ impl Row {
             doing,
             state: state.trim_end().to_owned(),
             problem: problem.map(|problem| problem.chars().take(PROBLEM_CHARS_MAX).collect()),
+            remarks: server.status.offer.remarks.clone(),
             protocol,
             calls_itself: about.map(|about| (about.name, about.version)),
         }
@@ -91,15 +97,34 @@ impl Row {
 
     /// A server of the configuration that cannot be used; `None` where the configuration has none of that alias.
     pub fn unusable(alias: &str, problem: &str, written: &Written) -> Option<Self> {
+        let row = Self::untried(alias, Doing::Unusable, written)?;
+        Some(Self {
+            problem: Some(problem.to_owned()),
+            ..row
+        })
+    }
+
+    /// A server that the configuration switches off; `None` where it has none of that alias.
+    pub fn disabled(alias: &str, written: &Written) -> Option<Self> {
+        Self::untried(alias, Doing::Disabled, written)
+    }
+
+    fn untried(alias: &str, doing: Doing, written: &Written) -> Option<Self> {
         let (place, by) = written.named(alias)?;
+        let state = if doing == Doing::Disabled {
+            "disabled"
+        } else {
+            "not set up"
+        };
         Some(Self {
             alias: alias.to_owned(),
             place,
             by,
             tools: 0,
-            doing: Doing::Unusable,
-            state: "not set up".to_owned(),
-            problem: Some(problem.to_owned()),
+            doing,
+            state: state.to_owned(),
+            problem: None,
+            remarks: Vec::new(),
             protocol: None,
             calls_itself: None,
         })
@@ -124,6 +149,7 @@ impl Row {
             "tools": self.tools,
             "state": self.doing.word(),
             "problem": self.problem,
+            "remarks": self.remarks,
             "protocol": self.protocol,
             "server_name": name,
             "server_version": version,
@@ -142,6 +168,11 @@ impl Row {
         self.problem.as_deref()
     }
 
+    /// What was left out of what it offers: a line each, escaped.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
     /// Where it is, how many tools it has and which protocol it speaks, or how it does: one line, without its alias.
     pub fn facts(&self) -> String {
         let place = shortened(&self.place, FACTS_PLACE_COLUMNS);
@@ -155,14 +186,15 @@ impl Row {
         }
     }
 
-    /// Lines below it: what is wrong, and who configures it if that is not the user's own file.
+    /// Lines below it: what is wrong, what was left out, and who configures it if that is not the user's own file.
     fn below(&self) -> Vec<String> {
         let by = match &self.by {
             By::User(_) => None,
             By::Project(at) => Some(format!("of the project, {at}")),
             By::Session => Some("of this session; `aish mcp add` keeps it".to_owned()),
         };
-        self.problem.iter().cloned().chain(by).collect()
+        let said = self.problem.iter().chain(&self.remarks);
+        said.cloned().chain(by).collect()
     }
 }
 

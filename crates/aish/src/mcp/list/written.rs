@@ -35,7 +35,7 @@ impl Written {
         let servers = resolved.config.mcp.servers.iter().map(|server| {
             let place = match &server.transport {
                 McpTransport::Http { url } => Place::Url(bare(url)),
-                McpTransport::Stdio { command } => Place::Command(command.clone()),
+                McpTransport::Stdio { command, .. } => Place::Command(command.clone()),
             };
             let path = ["mcp", "servers", server.alias.as_str()];
             let origin = resolved.layers.named.iter().find(|named| named.path == path);
