@@ -191,7 +191,10 @@ impl Mcp {
 
     /// How long a request to a server may take.
     fn patience(&self, alias: &str) -> Duration {
-        self.servers.get(alias).map(|server| server.config.timeout).unwrap_or_default()
+        self.servers
+            .get(alias)
+            .map(|server| server.config.timeout)
+            .unwrap_or_default()
     }
 
     /// What they wrote.

@@ -15,6 +15,7 @@ fn row(alias: &str, place: Place) -> Row {
         problem: None,
         protocol: Some("2025-11-25".to_owned()),
         calls_itself: None,
+        remarks: Vec::new(),
     }
 }
 
