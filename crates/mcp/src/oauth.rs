@@ -85,7 +85,9 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
         .map_err(|_| McpError::new(ErrorKind::Unusable, "its url is no http:// or https:// address"))?;
     let fetch = Fetch::new(login.client, &server)?;
     let place = Place::new(login.alias.as_str(), &server);
-    let challenge = login.challenge.map(Challenge::read).unwrap_or_default();
+    let refused = login.keyring.challenge(&place);
+    let challenge = login.challenge.or(refused.as_deref());
+    let challenge = challenge.map(Challenge::read).unwrap_or_default();
     let found = metadata::find(&fetch, &server, &challenge).await?;
     let mut listener = Listener::start().await?;
     let client = Client::of(login.identity, &fetch, &found.authority, listener.redirect()).await?;

@@ -8,13 +8,18 @@
     clippy::wildcard_enum_match_arm
 )]
 
+#[path = "oauth/shared.rs"]
+mod shared;
 #[path = "oauth/world.rs"]
 mod world;
 
+use aish_core::redact::Redactor;
 use aish_mcp::connect::{Network, connect_over};
 use aish_mcp::host::Nobody;
+use aish_mcp::oauth::Keyring;
 use aish_mcp::{ErrorKind, McpError, Peer};
 use serde_json::{Map, Value};
+use shared::SharedShelf;
 use std::sync::Arc;
 use std::time::Duration;
 use world::{Trick, World, network, query, secrets};
@@ -123,6 +128,79 @@ async fn a_refresh_that_is_refused() {
         assert!(!refused.message.contains("access-token"), "{refused}");
     }
     assert_eq!(world.heard("/token").len(), 2, "the code and one try");
+}
+
+/// SPEC 6.3, 6.6: a page in place of a token is nobody's refusal: the person is told, and the next call tries again.
+#[tokio::test]
+async fn a_refresh_that_fails_for_now() {
+    let (world, network) = (World::start(Trick::Nothing).await, network());
+    world.login(&network, None).await.unwrap();
+    let peer = connect(&world, &network).await.unwrap();
+    world.turn(Trick::PageForRefresh);
+    world.revoke();
+    let refused = call(&peer).await.unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Unreachable, "{refused}");
+    assert!(refused.message.contains("cannot be refreshed now"), "{refused}");
+    assert!(!refused.message.contains("refresh-token"), "{refused}");
+    world.turn(Trick::Nothing);
+    call(&peer).await.unwrap();
+    assert_eq!(world.heard("/authorize").len(), 1);
+}
+
+/// SPEC 6.3: of two processes whose token ends one refreshes it, with the refresh token that is good once; the other uses what came.
+#[tokio::test]
+async fn two_processes_at_once() {
+    let (world, shelf) = (World::start(Trick::Nothing).await, SharedShelf::default());
+    let processes: [Network; 2] = std::array::from_fn(|_| Network {
+        keyring: Keyring::on(shelf.clone(), Redactor::default()),
+        ..network()
+    });
+    world.login(&processes[0], None).await.unwrap();
+    let one = connect(&world, &processes[0]).await.unwrap();
+    let other = connect(&world, &processes[1]).await.unwrap();
+    for round in 1..=3 {
+        world.revoke();
+        let (first, second) = tokio::join!(call(&one), call(&other));
+        assert_eq!((first.is_ok(), second.is_ok()), (true, true));
+        let refreshed = world.heard("/token");
+        assert_eq!(refreshed.len(), 1 + round);
+        // Each with the one that the last brought.
+        let spent: Vec<_> = refreshed.iter().map(|heard| query(&heard.body)).collect();
+        let tokens: std::collections::HashSet<_> = spent.iter().map(|form| form.get("refresh_token")).collect();
+        assert_eq!(tokens.len(), 1 + round, "none is spent twice");
+    }
+}
+
+/// SPEC 6.3: whoever stops waiting for a call does not lose the next refresh token.
+#[tokio::test]
+async fn nobody_waits_for_the_refresh() {
+    let (world, network) = (World::start(Trick::Nothing).await, network());
+    world.login(&network, None).await.unwrap();
+    let peer = connect(&world, &network).await.unwrap();
+    world.turn(Trick::TokenHangs);
+    world.revoke();
+    tokio::select! {
+        done = call(&peer) => panic!("{done:?}"),
+        () = world.reached_times("/token", 2) => {}
+    }
+    world.release();
+    // Waits until the refresh is over.
+    call(&peer).await.unwrap();
+    assert_eq!(world.heard("/token").len(), 2);
+}
+
+/// SPEC 6.3: what a request in the middle was refused with is asked for at the next login.
+#[tokio::test]
+async fn refused_in_the_middle() {
+    let (world, network) = (World::start(Trick::Nothing).await, network());
+    world.login(&network, None).await.unwrap();
+    let peer = connect(&world, &network).await.unwrap();
+    world.turn(Trick::CallsRefused);
+    let refused = call(&peer).await.unwrap_err();
+    assert!(refused.message.contains("needs login"), "{refused}");
+    world.login(&network, None).await.unwrap();
+    let asked = query(world.heard("/authorize")[1].path.split_once('?').unwrap().1);
+    assert_eq!(asked["scope"], "base calls");
 }
 
 /// SPEC 6.3: a scope that is missing is asked for at the next login, with all that was allowed before.

@@ -153,7 +153,7 @@ impl Remote {
         let Some(refused) = refused else {
             return Ok(response);
         };
-        match bearer.next(&refused).await {
+        match bearer.next(&refused).await? {
             Some(next) => self.send_with(draft, Some(&next)).await,
             None => Ok(response),
         }

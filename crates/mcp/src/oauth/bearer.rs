@@ -12,7 +12,8 @@ use url::Url;
 /// A token that ends within this is refreshed before it is used.
 const EXPIRES_SOON_S: u64 = 30;
 
-/// Gives the token of one server to its connection.
+/// Gives the token of one server to its connection; clones share everything.
+#[derive(Clone)]
 pub(crate) struct Bearer {
     alias: Alias,
     place: Place,
@@ -44,7 +45,8 @@ impl Bearer {
             .is_some_and(|at| at <= now().as_secs() + EXPIRES_SOON_S);
         if ends_soon
             && entry.grant.refresh.is_some()
-            && let Some(next) = self.next(&entry.grant.access).await
+            // One that cannot be had now may not be needed: this one has not ended yet.
+            && let Ok(Some(next)) = self.next(&entry.grant.access).await
         {
             return Some(next);
         }
@@ -52,15 +54,37 @@ impl Bearer {
     }
 
     /// Another token in place of one that was refused or ends; `None` when a person has to be asked.
-    pub(crate) async fn next(&self, old: &Secret) -> Option<Secret> {
-        let changing = self.keyring.change().await.ok()?;
+    ///
+    /// # Errors
+    /// There may be one later.
+    pub(crate) async fn next(&self, old: &Secret) -> Result<Option<Secret>, McpError> {
+        let (this, old) = (self.clone(), old.clone());
+        // To its end, even where nobody waits any more: a refresh token is good for one use, and the next one must not be lost.
+        let task = tokio::spawn(async move { this.refresh(&old).await });
+        task.await.unwrap_or(Ok(None))
+    }
+
+    async fn refresh(&self, old: &Secret) -> Result<Option<Secret>, McpError> {
+        let later = |why: &str| {
+            let alias = &self.alias;
+            let message = format!("its token cannot be refreshed now: {why}; `:mcp login {alias}` gets another");
+            Err(McpError::new(ErrorKind::Unreachable, message))
+        };
+        let changing = match self.keyring.change().await {
+            Ok(changing) => changing,
+            Err(error) => return later(&error.to_string()),
+        };
         // Another request, or another process, may have been faster.
-        let mut entry = self.keyring.get_anew(&self.place)?;
+        let Some(mut entry) = self.keyring.get_anew(&self.place) else {
+            return Ok(None);
+        };
         self.note(&entry);
         if entry.grant.access != *old {
-            return Some(entry.grant.access);
+            return Ok(Some(entry.grant.access));
         }
-        let refresh = entry.grant.refresh.clone()?;
+        let Some(refresh) = entry.grant.refresh.clone() else {
+            return Ok(None);
+        };
         let refreshed = self.refreshed(&entry, &refresh).await;
         match refreshed {
             Ok(grant) => entry.grant = grant,
@@ -69,13 +93,13 @@ impl Bearer {
                 kind: ErrorKind::Unauthorized { .. },
                 ..
             }) => entry.grant.refresh = None,
-            Err(_) => return None,
+            Err(error) => return later(&error.message),
         }
         self.note(&entry);
         let next = entry.grant.access.clone();
         // What cannot be kept is known to this process all the same.
         let _ = self.keyring.put(entry, &changing);
-        (next != *old).then_some(next)
+        Ok((next != *old).then_some(next))
     }
 
     async fn refreshed(&self, entry: &Entry, refresh: &Secret) -> Result<super::grant::Grant, McpError> {
@@ -93,6 +117,7 @@ impl Bearer {
         let alias = &self.alias;
         let login = format!("`:mcp login {alias}` (or `aish mcp login {alias}`)");
         if status == 401 {
+            self.remember(challenge).await;
             return Some(format!("needs login; {login}"));
         }
         let challenge = Challenge::read(challenge?);
@@ -113,6 +138,22 @@ impl Bearer {
         self.want(wanted).await;
         let scopes = challenge.scopes.join(" ");
         Some(format!("it must be allowed more ({scopes}); {login}"))
+    }
+
+    /// Remembers what a request was refused with: the next login begins with it.
+    async fn remember(&self, challenge: Option<&str>) {
+        let Some(challenge) = challenge else { return };
+        self.keyring.refused(&self.place, challenge);
+        let scopes = Challenge::read(challenge).scopes;
+        let Some(entry) = self.keyring.get(&self.place) else {
+            return;
+        };
+        let known = |scope: &String| entry.wanted.contains(scope) || entry.grant.scopes.contains(scope);
+        if !scopes.iter().all(known) {
+            // Whoever logs in may be another process.
+            let wanted = entry.wanted.iter().chain(&scopes).map(String::as_str);
+            self.want(scopes_of(wanted)).await;
+        }
     }
 
     /// Remembers what the next login has to ask for.

@@ -7,6 +7,7 @@ use crate::http::excerpt;
 use crate::{ErrorKind, McpError};
 use aish_core::redact::Redactor;
 use aish_core::secret::Secret;
+use reqwest::StatusCode;
 use serde_json::Value;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
@@ -80,8 +81,7 @@ impl Counter<'_> {
             if let Some(secret) = &self.client.secret {
                 redactor.learn("client_secret", secret.expose());
             }
-            let is_over = answer.body.get("error").and_then(Value::as_str) == Some("invalid_grant");
-            let kind = if is_over {
+            let kind = if is_refused(&answer) {
                 ErrorKind::Unauthorized { challenge: None }
             } else {
                 ErrorKind::Status(answer.status.as_u16())
@@ -89,6 +89,13 @@ impl Counter<'_> {
             failure(self.endpoint, kind, &excerpt(&redactor.redact(&why)))
         })
     }
+}
+
+/// Whether asking the same again is in vain: a refusal in the protocol's own words (RFC 6749 section 5.2), and not a page of
+/// somebody between, or a server that is busy.
+fn is_refused(answer: &Answer) -> bool {
+    let passes = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS].contains(&answer.status);
+    answer.status.is_client_error() && !passes && answer.body.get("error").is_some_and(Value::is_string)
 }
 
 /// Reads an answer (RFC 6749 section 5); `scopes` is what it allows when it does not say.
@@ -124,15 +131,39 @@ fn read(answer: &Answer, scopes: &[String]) -> Result<Grant, String> {
     })
 }
 
-/// Seconds, as a number or, as some write it, a text.
+/// Seconds, as a number or, as some write it, a text. What ends at once, has ended or never ends is said by mistake: such a token
+/// is used until it is refused.
 fn lifetime(value: &Value) -> Option<Duration> {
     let seconds = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
-    (0.0..LIFETIME_S_MAX)
-        .contains(&seconds)
-        .then(|| Duration::from_secs_f64(seconds))
+    (seconds > 0.0 && seconds < LIFETIME_S_MAX).then(|| Duration::from_secs_f64(seconds))
 }
 
 /// The time since 1970.
 pub(super) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// SPEC 12: whatever is said of how long a token lasts, there is a time or none, and no panic.
+    #[test]
+    fn lifetimes() {
+        for (said, expect) in [
+            (json!(3_600), Some(3_600)),
+            (json!("60"), Some(60)),
+            (json!(0), None),
+            (json!(-1), None),
+            (json!(1_000_000_000_000_000_000_u64), None),
+            (json!(1e300), None),
+            (json!("NaN"), None),
+            (json!("inf"), None),
+            (json!("soon"), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(lifetime(&said).map(|lifetime| lifetime.as_secs()), expect, "{said}");
+        }
+    }
 }

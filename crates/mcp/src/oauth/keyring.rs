@@ -48,6 +48,8 @@ struct Shared {
     entries: Mutex<Option<Vec<Entry>>>,
     /// Held while one is refreshed: a refresh token is good for one use.
     changing: tokio::sync::Mutex<()>,
+    /// What requests were last refused with in this process, by server; bounded by the servers there are.
+    challenges: Mutex<Vec<(Place, String)>>,
     /// Hears of every secret that is kept here.
     redactor: Redactor,
 }
@@ -124,6 +126,7 @@ impl Keyring {
             shelf,
             entries: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
+            challenges: Mutex::default(),
             redactor,
         }))
     }
@@ -160,6 +163,22 @@ impl Keyring {
     pub fn secrets(&self) -> Vec<(String, Secret)> {
         let entries = self.entries();
         entries.iter().flatten().flat_map(Entry::secrets).collect()
+    }
+
+    /// Remembers what a request to a server was refused with.
+    pub(super) fn refused(&self, place: &Place, challenge: &str) {
+        let mut challenges = self.0.challenges.lock().unwrap_or_else(PoisonError::into_inner);
+        challenges.retain(|(other, _)| other != place);
+        let excess = (challenges.len() + 1).saturating_sub(ENTRIES_MAX);
+        challenges.drain(..excess);
+        challenges.push((place.clone(), challenge.to_owned()));
+    }
+
+    /// What a request to a server was last refused with.
+    pub(super) fn challenge(&self, place: &Place) -> Option<String> {
+        let challenges = self.0.challenges.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = challenges.iter().find(|(other, _)| other == place);
+        found.map(|(_, challenge)| challenge.clone())
     }
 
     /// Keeps other tasks and other processes from changing the tokens.

@@ -26,6 +26,11 @@ impl Caller for Servers {
                     self.check_definition(&call)?;
                     self.ask(&peer, &call).await
                 }
+                Err(refused) if matches!(refused.kind, ErrorKind::Unauthorized { .. }) => {
+                    // Who asks is known no more: what is said of the server is to be that it wants a login.
+                    self.reconnect(alias, &peer, &refused).await;
+                    Err(refused)
+                }
                 other => other,
             }
         })
@@ -72,7 +77,7 @@ impl Servers {
 
     /// Lets go of a connection that is of no use any more, so that another is opened now.
     async fn reconnect(&self, alias: &str, peer: &Arc<dyn Peer>, lost: &McpError) {
-        if lost.kind == ErrorKind::SessionLost {
+        if matches!(lost.kind, ErrorKind::SessionLost | ErrorKind::Unauthorized { .. }) {
             // The connection itself is whole: it has to be told.
             peer.close().await;
         }

@@ -46,6 +46,10 @@ pub enum Trick {
     NoRegistration,
     /// Refreshing is refused for good.
     NoRefresh,
+    /// Refreshing is answered with a page.
+    PageForRefresh,
+    /// A call is refused that wants a scope, whoever calls.
+    CallsRefused,
 }
 
 /// One request, as it came.
@@ -130,8 +134,19 @@ impl World {
 
     /// Waits for a request of that path.
     pub async fn reached(&self, path: &str) {
+        self.reached_times(path, 1).await;
+    }
+
+    /// Lets everything that hangs be answered, and nothing hang from now on.
+    pub fn release(&self) {
+        self.turn(Trick::Nothing);
+        self.shared.count.send_modify(|count| *count += 1);
+    }
+
+    /// Waits for so many requests of that path.
+    pub async fn reached_times(&self, path: &str, times: usize) {
         let mut count = self.shared.count.subscribe();
-        while self.heard(path).is_empty() {
+        while self.heard(path).len() < times {
             count.changed().await.unwrap();
         }
     }
@@ -221,7 +236,13 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
     let (status, headers, body) = match path.as_str() {
         path if trick == Trick::NoDocuments && path != "/mcp" => (404, String::new(), Value::Null),
         "/mcp" => shared.mcp(trick, &heard),
-        "/token" if trick == Trick::TokenHangs => std::future::pending().await,
+        "/token" if trick == Trick::TokenHangs => {
+            let mut count = shared.count.subscribe();
+            while *shared.trick.lock().unwrap() == Trick::TokenHangs {
+                count.changed().await.unwrap();
+            }
+            shared.token(Trick::Nothing, &heard)
+        }
         "/token" => shared.token(trick, &heard),
         "/authorize" => shared.authorize(trick, &heard),
         "/register" => (201, String::new(), json!({"client_id": "client-one"})),
@@ -348,6 +369,7 @@ impl Shared {
                     json!({"error": "invalid_request", "error_description": heard.body}),
                 );
             }
+            Trick::PageForRefresh if is_refresh => return (200, String::new(), json!("<html>Busy</html>")),
             Trick::NoRefresh if is_refresh => return (400, String::new(), json!({"error": "invalid_grant"})),
             _ => {}
         }
@@ -381,6 +403,13 @@ impl Shared {
             "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
             "tools/call" => {
                 let wanted = match trick {
+                    Trick::CallsRefused => {
+                        return (
+                            401,
+                            "www-authenticate: Bearer scope=\"calls\"\r\n".to_owned(),
+                            Value::Null,
+                        );
+                    }
                     Trick::NeverEnough => "base",
                     Trick::NeedsMore if !good.1.contains("more") => "more",
                     _ => {
