@@ -45,6 +45,8 @@ enum Hazard {
     UnknownEvents,
     /// What one model thought, signed for it alone, in a conversation with another.
     CrossProviderThinking,
+    /// A text that goes along with a question ends its own envelope.
+    ContextEndsItself,
 }
 
 /// SPEC 7.3, 7.4, 7.6, 12: no cell lets a cut call run, loses what was said, or draws a refusal.
@@ -64,6 +66,7 @@ fn meet(hazard: Hazard, format: Format) {
         Hazard::CrossProviderThinking => Format::ALL
             .into_iter()
             .for_each(|to| histories::cross_provider_thinking(format, to)),
+        Hazard::ContextEndsItself => histories::context_ends_itself(format),
     }
 }
 
@@ -110,13 +113,14 @@ matrix! {
     row_error_in_the_middle ErrorInTheMiddle,
     row_unknown_events UnknownEvents,
     row_cross_provider_thinking CrossProviderThinking,
+    row_context_ends_itself ContextEndsItself,
 }
 
 /// A hazard that is named has its row.
 #[test]
 fn every_cell_is_filled() {
     // Exhaustive by the match in `meet`; this one says how many there are.
-    let last = Hazard::CrossProviderThinking as usize;
+    let last = Hazard::ContextEndsItself as usize;
     assert_eq!(ROWS.len(), last + 1);
     assert!(ROWS.iter().enumerate().all(|(at, row)| *row as usize == at));
     assert_eq!(Format::ALL.len(), 4, "a fifth format is a fifth column");
