@@ -6,7 +6,7 @@
 mod support;
 
 use support::fake_server::FakeServer;
-use support::pty::{Signal, Terminal, key};
+use support::pty::{Signal, Terminal, TerminalCommand, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
 use support::{default_wait, poll_until};
@@ -48,29 +48,79 @@ fn signals() {
     }
 }
 
-/// SPEC 8.7: stopped in the middle of a turn, aish gives the terminal back, and goes on where it was.
+/// An interactive shell with jobs, in which aish was typed: the one who can continue it.
+fn in_a_shell(sandbox: &Sandbox) -> Terminal {
+    let shell = TerminalCommand::new("bash").args(&["--norc", "--noprofile", "-i"]);
+    let terminal = sandbox.in_terminal(shell).env("PS1", "shell> ").start();
+    terminal.wait_for_text("shell>");
+    terminal.send_line(env!("CARGO_BIN_EXE_aish"));
+    wait_for_prompts(&terminal, 1);
+    terminal
+}
+
+/// SPEC 8.7, 8.2: stopped in the middle of a turn, aish gives the terminal back to its shell, and goes on where it was.
 #[test]
 fn stop_and_go_on() {
     let server = FakeServer::script([Reply::stream().says("one ").stalls().says("two").finish("stop").done()]);
+    let sandbox = Sandbox::with_model(&server);
+    let mut terminal = in_a_shell(&sandbox);
+    terminal.send_line("count");
+    terminal.wait_for_text("one");
+    assert!(!terminal.settings().is_cooked());
+    terminal.send(key::CTRL_Z);
+    terminal.wait_for("the shell's word", |screen| screen.contents().contains("Stopped"));
+    terminal.wait_for("the shell's prompt", |screen| {
+        screen.contents().trim_end().ends_with("shell>")
+    });
+    terminal.send_line("fg");
+    poll_until("the terminal to be taken again", default_wait(), || {
+        (!terminal.settings().is_cooked()).then_some(())
+    });
+    server.release();
+    terminal.wait_for_text("two");
+    wait_for_prompts(&terminal, 2);
+    terminal.send(key::CTRL_D);
+    terminal.wait_for("the shell's prompt", |screen| {
+        screen.contents().trim_end().ends_with("shell>")
+    });
+    terminal.send_line("exit");
+    assert_eq!(terminal.wait_exit().code(), Some(0));
+}
+
+/// SPEC 8.7, 12: where aish is the terminal's own program nobody could continue it: the stop key stops nothing, in a turn and at a
+/// question.
+#[test]
+fn nobody_to_go_on() {
+    let server = FakeServer::script([
+        Reply::stream().says("one ").stalls().says("two").finish("stop").done(),
+        Reply::call("c1", "bash", serde_json::json!({ "command": "touch made" })),
+        Reply::text("made it"),
+    ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
     wait_for_prompts(&terminal, 1);
     terminal.send_line("count");
     terminal.wait_for_text("one");
-    assert_ne!(terminal.settings(), *terminal.settings_at_start());
-    terminal.signal(Signal::TSTP);
-    poll_until("the terminal to be given back", default_wait(), || {
-        (terminal.settings() == *terminal.settings_at_start()).then_some(())
-    });
-    terminal.signal(Signal::CONT);
-    poll_until("the terminal to be taken again", default_wait(), || {
-        (terminal.settings() != *terminal.settings_at_start()).then_some(())
-    });
+    let during = terminal.settings();
+    terminal.send(key::CTRL_Z);
     server.release();
-    terminal.wait_for_text("one two");
     wait_for_prompts(&terminal, 2);
+    terminal.wait_for_text("one two");
+    terminal.send_line("make it");
+    terminal.wait_for_text("[y/N/a/s/?]");
+    // Twice: the first has been dealt with when the second is shown.
+    terminal.send(key::CTRL_Z);
+    terminal.wait_for_text("^Z");
+    terminal.send(key::CTRL_Z);
+    terminal.wait_for_text("^Z^Z");
+    assert_ne!(terminal.settings(), during, "lines are edited at a question");
+    terminal.send_line("y");
+    terminal.wait_for_text("made it");
+    assert!(sandbox.path("made").exists());
+    wait_for_prompts(&terminal, 3);
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
+    assert_eq!(terminal.settings(), *terminal.settings_at_start());
 }
 
 /// SPEC 8.9: a window that changes its size in the middle of a stream stops nothing; what is framed after it fits the new width.

@@ -2,8 +2,9 @@
 //!
 //! A [`Guard`] remembers the terminal's settings at start. `TERM`, `HUP` and `QUIT` restore them and ask the program to
 //! leave ([`Guard::leaving`]); a program that does not within a grace period is ended with 128 + n all the same. `TSTP`
-//! gives the terminal back while aish is stopped and takes it again afterwards.
+//! gives the terminal back while aish is stopped and takes it again afterwards; where nobody could continue aish it does nothing.
 
+use super::job;
 use super::tty::is_foreground;
 use rustix::fd::OwnedFd;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -134,6 +135,9 @@ impl Found {
 
     /// As the terminal's stop key wants it: stopped, with the terminal as the shell expects it; then on as before.
     fn stop(&self) {
+        if !job::can_be_continued() {
+            return;
+        }
         let during = self
             .terminal
             .as_ref()

@@ -14,6 +14,7 @@ pub mod columns;
 pub mod countdown;
 mod frame;
 pub mod guard;
+mod job;
 mod look;
 mod output;
 pub mod questions;
