@@ -350,6 +350,10 @@ fn approval_mode() -> impl clap::builder::TypedValueParser<Value = ApprovalMode>
 
 fn parse_approval(text: &str) -> Result<Approval, String> {
     let (call, digest) = call_and_rest(text)?;
+    // A script whose digest came out empty must not approve whatever there is by now.
+    if digest.is_none() && text.contains(':') {
+        return Err("there is no digest behind the colon; leave it out to approve without one".to_owned());
+    }
     if let Some(digest) = &digest
         && !(digest.bytes().all(|b| b.is_ascii_hexdigit()) && digest.len() >= aish_core::Digest::SHORT_LEN)
     {
