@@ -4,20 +4,21 @@ use super::{File, expect_none, files, root};
 use std::fs;
 
 /// Crate and the crates of ours it may use, none by default.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("command", &["core"]),
     ("provider", &["core"]),
     ("tools", &["core", "command"]),
     ("mcp", &["core", "tools"]),
     ("store", &["core"]),
+    ("markdown", &["core"]),
     ("shell", &["core", "command"]),
     ("engine", &["core", "provider", "tools", "store"]),
     ("server", &["core", "engine"]),
     (
         "aish",
         &[
-            "core", "command", "provider", "tools", "mcp", "store", "shell", "engine", "server",
+            "core", "command", "provider", "tools", "mcp", "store", "markdown", "shell", "engine", "server",
         ],
     ),
 ];
