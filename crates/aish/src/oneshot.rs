@@ -18,13 +18,13 @@ use crate::mcp::{Mcp, Say};
 use crate::mentions::{self, Mentioned, Places};
 use crate::models::Registry;
 use crate::schema::Schema;
+use crate::sessions;
 use crate::signals::{end_asked, unless_ended};
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
 use aish_core::message::Part;
 use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_engine::{AnswerRequest, Driver, Engine, Outcome};
-use aish_store::SessionFilter;
 use aish_tools::Cancel;
 use front::Front;
 use std::io::Write as _;
@@ -107,7 +107,15 @@ async fn with_servers(
     let mcp = Arc::new(Mcp::start(app, engine, registry));
     mcp.listen(say(engine));
     let ended = match unless_ended(cancel, mcp.arrived()).await {
-        Ok(Ok(())) => run(Arc::clone(&mcp)).await,
+        Ok(Ok(())) => {
+            mcp.tell_missing();
+            let ended = run(Arc::clone(&mcp)).await;
+            if ended.is_ok() {
+                // Whoever asks to stop now has the answer.
+                let _ = unless_ended(cancel, mcp.renewed()).await;
+            }
+            ended
+        }
         Ok(Err(missing)) => Err(Failure::failed(missing).hint("the server is `required` in the configuration")),
         Err(ended) => Err(ended),
     };
@@ -214,11 +222,7 @@ pub async fn open(engine: &Arc<Engine>, start: &Start) -> Result<Driver, Failure
         Start::Session(id) => engine.store.find(id).await?,
         // Without a terminal to choose at, the last one is what `--resume` without an id can mean.
         Start::Last | Start::Choose => {
-            let filter = SessionFilter {
-                directory: None,
-                limit: Some(1),
-            };
-            let last = engine.store.list(filter).await?.into_iter().next();
+            let last = engine.store.list(sessions::of_persons(1)).await?.into_iter().next();
             last.ok_or_else(|| Failure::usage("there is no session to go on with"))?
                 .id
         }

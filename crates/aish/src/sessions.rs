@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::cli::{ExportFormat, Sessions};
 use crate::failure::{DONE, Failure};
 use crate::json;
+use crate::mcp::serve::CALLER;
 use crate::oneshot::eprint_line;
 use aish_core::event::readable_call;
 use aish_core::redact::Redactor;
@@ -38,6 +39,16 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
 }
 
 async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
+/// The sessions that a person can mean without naming one, the last used first: not those in which a program calls the tools that
+/// are served to it, unless a person went on with them.
+pub fn of_persons(limit: usize) -> SessionFilter {
+    SessionFilter {
+        directory: None,
+        limit: Some(limit),
+        not_by: Some(CALLER.to_owned()),
+    }
+}
+
     let sessions = store.list(SessionFilter::default()).await?;
     if sessions.is_empty() {
         eprint_line("no sessions yet");

@@ -6,6 +6,8 @@ mod support;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use support::fake_server::FakeServer;
 use support::ledger;
 use support::mcp::{McpServer, Say, Script, Transport, tool};
@@ -59,13 +61,15 @@ fn answer(request: &Received) -> Option<Reply> {
             &json!({"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600}),
         ),
         _ if request.header("authorization") == Some(&format!("Bearer {TOKEN}")) => return None,
-        _ => {
-            let place = format!("{base}/.well-known/oauth-protected-resource/mcp");
-            let challenge = format!("Bearer resource_metadata=\"{place}\"");
-            Reply::json(401, &json!(null)).header("www-authenticate", &challenge)
-        }
+        _ => refusal(&base),
     };
     Some(reply)
+}
+
+fn refusal(base: &str) -> Reply {
+    let place = format!("{base}/.well-known/oauth-protected-resource/mcp");
+    let challenge = format!("Bearer resource_metadata=\"{place}\"");
+    Reply::json(401, &json!(null)).header("www-authenticate", &challenge)
 }
 
 /// A sandbox that knows the server, with that program as its browser.
@@ -240,4 +244,63 @@ fn a_server_that_repeats_its_token() {
     assert!(asked.contains("what [redacted:token of tickets] may open"), "{asked}");
     let exported = ledger::only_export(&sandbox);
     assert!(!json!(exported).to_string().contains(TOKEN));
+}
+
+/// SPEC 6.3: without a browser the address is there all the same, and says where to go.
+#[test]
+fn no_browser() {
+    let server = tickets("opens tickets");
+    let sandbox = sandbox(&server, WAITS).env("BROWSER", "/nowhere/browser");
+    let terminal = sandbox.terminal(&[]).size(60, 160).start();
+    terminal.wait_for_prompt();
+    terminal.send_line(":mcp login tickets");
+    terminal.wait_for_text("mcp: tickets: log in here, Ctrl-C stops waiting: http://127.0.0.1");
+    terminal.wait_for_text("mcp: tickets: no browser was opened");
+    terminal.send(key::CTRL_C);
+    terminal.wait_for_text("mcp: tickets: stopped");
+    terminal.wait_for_prompt();
+}
+
+/// SPEC 6.3, 6.4: a token that ends in the middle, with nothing to refresh it by, makes the server one that needs a login, and the
+/// call fails; after another login it is there again.
+#[test]
+fn a_login_that_ends() {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&is_over);
+    let script = Script::with_tools(vec![tool("open", "opens tickets")]).on_http(move |request| {
+        let refused = request.path == "/mcp" && ended.load(Ordering::SeqCst);
+        if refused {
+            return Some(refusal(&format!("http://{}", request.header("host").unwrap())));
+        }
+        answer(request)
+    });
+    let server = McpServer::start(Transport::Http, script);
+    let model = FakeServer::script([
+        Reply::call("c1", "tickets__open", json!({})),
+        Reply::text("it stays shut"),
+    ]);
+    let sandbox = Sandbox::with_model(&model).config("[mcp.auto_approve]\n\"tickets.open\" = true\n");
+    let sandbox = browsing(sandbox, &server, ALLOWS);
+    let terminal = sandbox.terminal(&[]).size(60, 160).start();
+    terminal.wait_for_prompt();
+    terminal.send_line(":mcp login tickets");
+    terminal.wait_for_text("mcp: tickets: 1 tool");
+    terminal.wait_for_prompt();
+    is_over.store(true, Ordering::SeqCst);
+    terminal.send_line("open it");
+    terminal.wait_for_text("it stays shut");
+    terminal.wait_for_prompt();
+    terminal.send_line(":mcp list");
+    terminal.wait_for("the server in the list", |screen| {
+        let text = screen.contents();
+        let listed = text.rsplit_once(":mcp list").map(|(_, listed)| listed.to_owned());
+        listed.is_some_and(|listed| listed.contains("needs login"))
+    });
+    assert!(model.requests()[1].last_text().contains(NEEDS_LOGIN));
+    is_over.store(false, Ordering::SeqCst);
+    terminal.wait_for_prompt();
+    terminal.send_line(":mcp login tickets");
+    terminal.wait_for("the server again", |screen| {
+        screen.contents().matches("mcp: tickets: 1 tool").count() == 2
+    });
 }

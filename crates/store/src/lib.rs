@@ -143,6 +143,8 @@ pub struct SessionFilter {
     pub directory: Option<String>,
     /// At most this many, the most recently used first.
     pub limit: Option<usize>,
+    /// Not those whose last turn was begun for this model; those without any turn stay.
+    pub not_by: Option<String>,
 }
 
 /// An event as it is stored, for exports: its data is the text as written, whatever version wrote it.

@@ -4,7 +4,7 @@
 use crate::index::{SessionIndex, resolve};
 use crate::lease::{LeaseRecord, check_current};
 use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
-use aish_core::event::{Draft, Event};
+use aish_core::event::{Body, Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::cmp::Reverse;
@@ -27,6 +27,18 @@ struct Ledger {
 struct Session {
     events: Vec<Event>,
     index: SessionIndex,
+}
+
+impl Session {
+    /// The model that its last turn was begun for.
+    fn last_model(&self) -> Option<&str> {
+        self.events.iter().rev().find_map(|event| {
+            let Body::TurnStarted(data) = &event.body else {
+                return None;
+            };
+            Some(data.model.as_str())
+        })
+    }
 }
 
 impl MemoryStore {
@@ -94,7 +106,12 @@ impl Ledger {
     }
 
     fn list(&self, filter: &SessionFilter) -> Vec<SessionSummary> {
-        let all = self.sessions.iter().map(|(id, session)| session.index.summary(id));
+        let is_wanted = |session: &Session| {
+            let by = filter.not_by.as_deref();
+            by.is_none() || by != session.last_model()
+        };
+        let wanted = self.sessions.iter().filter(|(_, session)| is_wanted(session));
+        let all = wanted.map(|(id, session)| session.index.summary(id));
         let mut summaries: Vec<SessionSummary> = all
             .filter(|summary| {
                 filter

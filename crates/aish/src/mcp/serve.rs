@@ -22,6 +22,8 @@ mod calls;
 mod lane;
 mod offer;
 
+pub use caller::CALLER;
+
 /// Where the token is taken from when nothing else is named.
 const TOKEN_VARIABLE: &str = "AISH_MCP_SERVE_TOKEN";
 /// Characters of a token that somebody chose: fewer can be guessed.

@@ -2,6 +2,7 @@
 
 use super::meta::{self, Meta};
 use super::{ModelLines, Next, Repl, ReplError, restore, show};
+use crate::sessions::of_persons;
 use crate::term::Form;
 use crate::term::columns::cut;
 use aish_core::policy::ApprovalMode;
@@ -123,7 +124,11 @@ impl Repl {
     }
 
     async fn list_sessions(&mut self) {
-        match self.recent_sessions().await {
+        let filter = SessionFilter {
+            limit: Some(SESSIONS_SHOWN_MAX),
+            ..SessionFilter::default()
+        };
+        match self.sessions(filter).await {
             Ok(sessions) if sessions.is_empty() => self.front.say("no session yet").await,
             Ok(mut sessions) => {
                 for session in &mut sessions {
@@ -136,12 +141,8 @@ impl Repl {
         }
     }
 
-    /// The sessions used last; their ids complete from then on.
-    async fn recent_sessions(&mut self) -> Result<Vec<SessionSummary>, aish_store::StoreError> {
-        let filter = SessionFilter {
-            directory: None,
-            limit: Some(SESSIONS_SHOWN_MAX),
-        };
+    /// Some sessions; their ids complete from then on.
+    async fn sessions(&mut self, filter: SessionFilter) -> Result<Vec<SessionSummary>, aish_store::StoreError> {
         let sessions = self.engine.store.list(filter).await?;
         let ids = sessions
             .iter()
@@ -156,7 +157,7 @@ impl Repl {
         let found = match wanted {
             Some(wanted) => self.engine.store.find(&wanted).await.map(Some),
             None => self
-                .recent_sessions()
+                .sessions(of_persons(SESSIONS_SHOWN_MAX))
                 .await
                 .map(|sessions| sessions.into_iter().map(|session| session.id).find(|id| *id != current)),
         };

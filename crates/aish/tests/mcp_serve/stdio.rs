@@ -1,7 +1,9 @@
 //! One client over standard streams: tools, calls, progress, cancelling, ends, and rudeness.
 
 use crate::client::Client;
-use crate::support::ledger::{export, kinds, of_kind, only_export, session_ids};
+use crate::support::fake_server::FakeServer;
+use crate::support::ledger::{export, kinds, of_kind, only_export, only_session, session_ids};
+use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
 use crate::support::{default_wait, poll_until, processes};
 use rustix::process::{Pid, Signal, kill_process};
@@ -238,4 +240,31 @@ fn long_results() {
     let events = only_export(&sandbox);
     let output = of_kind(&events, "tool_result")[0]["data"]["output"].as_str().unwrap();
     assert!(output.len() > long.len());
+}
+
+/// SPEC 2.8, 6.10: the calls of programs are in the list of sessions, but a person who goes on with the last session means one of
+/// their own.
+#[test]
+fn going_on_passes_over_it() {
+    let model = FakeServer::script([Reply::text("one"), Reply::text("two")]);
+    let sandbox = Sandbox::with_model(&model).file("a.c", "");
+    sandbox.run(&["-p", "the first question"]).success();
+    let own = only_session(&sandbox);
+    let mut client = Client::start(&sandbox, &[], &json!({}));
+    client.call(1, "glob", &json!({"pattern": "*.c"}));
+    client.hang_up();
+    let ids = session_ids(&sandbox);
+    assert!(ids.len() == 2 && ids[0] != own, "{ids:?}");
+
+    sandbox.run(&["-p", "the second", "--continue"]).success();
+    let asked = model.requests()[1].json.to_string();
+    assert!(asked.contains("the first question"), "{asked}");
+    let mut client = Client::start(&sandbox, &[], &json!({}));
+    client.call(1, "glob", &json!({"pattern": "*.c"}));
+    client.hang_up();
+    let terminal = sandbox.terminal(&[]).start();
+    terminal.wait_for_prompt();
+    terminal.send_line(":resume");
+    terminal.wait_for_text("session restored");
+    terminal.wait_for_text("the first question");
 }

@@ -5,6 +5,7 @@ use super::fail::Failure;
 use super::schema::Place;
 use crate::index::resolve;
 use crate::{ID_PREFIX_CHARS_MIN, RawEvent, SessionFilter, SessionSummary, StoreError};
+use aish_core::event::TurnStarted;
 use aish_core::id::SessionId;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
@@ -112,14 +113,22 @@ fn columns<'a>(row: &'a Row<'_>, session: &SessionId) -> Result<Columns<'a>, Fai
 /// The sessions, the most recently used first.
 pub(super) fn list(connection: &Connection, filter: &SessionFilter) -> Result<Vec<SessionSummary>, Failure> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, created, updated, events, title, directory, waiting FROM summaries JOIN sessions USING (number)
-         WHERE :directory IS NULL OR directory = :directory ORDER BY updated DESC, id DESC LIMIT :limit",
+        "SELECT id, created, updated, events, title, directory, waiting, number FROM summaries JOIN sessions USING (number)
+         WHERE :directory IS NULL OR directory = :directory ORDER BY updated DESC, id DESC",
     )?;
-    let limit = filter
-        .limit
-        .map_or(UNLIMITED, |limit| i64::try_from(limit).unwrap_or(i64::MAX));
-    let rows = statement.query_map(named_params! {":directory": filter.directory, ":limit": limit}, |row| {
-        Ok(SessionSummary {
+    let mut rows = statement.query(named_params! {":directory": filter.directory})?;
+    let limit = filter.limit.unwrap_or(usize::MAX);
+    let mut summaries = Vec::new();
+    while summaries.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        // Looked at one by one: a short list needs the last turns of few sessions.
+        if let Some(model) = &filter.not_by
+            && last_model(connection, row.get("number")?)?.as_ref() == Some(model)
+        {
+            continue;
+        }
+        summaries.push(SessionSummary {
             id: SessionId::new(row.get::<_, String>(0)?),
             created: row.get(1)?,
             updated: row.get(2)?,
@@ -127,9 +136,26 @@ pub(super) fn list(connection: &Connection, filter: &SessionFilter) -> Result<Ve
             title: row.get(4)?,
             directory: row.get(5)?,
             waiting: row.get(6)?,
+        });
+    }
+    Ok(summaries)
+}
+
+/// The model that a session's last turn was begun for; `None` where there is no turn, or one that cannot be read.
+fn last_model(connection: &Connection, number: i64) -> rusqlite::Result<Option<String>> {
+    let data: Option<Option<String>> = connection
+        .prepare_cached(
+            "SELECT data FROM events WHERE place > ?1 AND place <= ?2 AND kind = 'turn_started'
+             ORDER BY place DESC LIMIT 1",
+        )?
+        .query_row(params![Place::new(number, 0).0, Place::last_of(number).0], |row| {
+            row.get(0)
         })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        .optional()?;
+    let started = data
+        .flatten()
+        .and_then(|data| serde_json::from_str::<TurnStarted>(&data).ok());
+    Ok(started.map(|started| started.model))
 }
 
 /// The one session whose id is, begins with or ends with `prefix`.

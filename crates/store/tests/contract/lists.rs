@@ -62,11 +62,38 @@ async fn lists_the_last_used_first() {
         let filter = |directory: Option<&str>, limit: Option<usize>| SessionFilter {
             directory: directory.map(str::to_owned),
             limit,
+            not_by: None,
         };
         assert_eq!(ids(store, filter(None, Some(1))).await, [session(1)]);
         assert_eq!(ids(store, filter(Some("/b"), None)).await, [session(2)]);
         assert_eq!(ids(store, filter(Some("/c"), None)).await, []);
         assert_eq!(ids(store, filter(None, Some(0))).await, []);
+    }
+}
+
+/// SPEC 2.8: what programs do by themselves is left out of the list where that is wanted, until somebody else goes on with it.
+#[tokio::test]
+async fn leaves_out_what_another_began() {
+    let begun_for = |turn: u64, model: &str| draft(turn, "turn_started", json!({ "model": model }));
+    for fixture in fixtures() {
+        let store = fixture.store.as_ref();
+        append(store, &session(1), 0, vec![begun_for(1, "desk")]).await.unwrap();
+        let command = draft(0, "command", json!({"line": "ls", "directory": "/work"}));
+        append(store, &session(2), 0, vec![command]).await.unwrap();
+        let calls = vec![begun_for(1, "desk"), begun_for(2, "program"), says("x")];
+        append(store, &session(3), 0, calls).await.unwrap();
+        let filter = |limit| SessionFilter {
+            limit,
+            not_by: Some("program".to_owned()),
+            ..SessionFilter::default()
+        };
+        let all = ids(store, SessionFilter::default()).await;
+        assert_eq!(all, [3, 2, 1].map(session), "{}", fixture.name);
+        assert_eq!(ids(store, filter(None)).await, [2, 1].map(session));
+        assert_eq!(ids(store, filter(Some(1))).await, [session(2)]);
+        let on = vec![begun_for(3, "desk")];
+        append(store, &session(3), 3, on).await.unwrap();
+        assert_eq!(ids(store, filter(Some(1))).await, [session(3)]);
     }
 }
 

@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, ready};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the ledger calls whoever makes the calls.
-const NAME: &str = "mcp-client";
+pub const CALLER: &str = "mcp-client";
 /// What closes each turn.
 const DONE: &str = "[the client has the result]";
 
@@ -75,7 +75,7 @@ pub(super) struct OnlyCaller(pub(super) Arc<Caller>);
 impl Models for OnlyCaller {
     fn model(&self, _name: &str) -> Result<Model, String> {
         Ok(Model {
-            name: NAME.to_owned(),
+            name: CALLER.to_owned(),
             asked_for: None,
             provider: Arc::clone(&self.0) as Arc<dyn Provider>,
             context_window: None,

@@ -1,6 +1,6 @@
 //! A lane: a session of the ledger in which the calls of clients happen, one after the other.
 
-use super::caller::{Caller, OnlyCaller};
+use super::caller::{CALLER, Caller, OnlyCaller};
 use aish_core::event::ToolResult;
 use aish_core::limits::Limits;
 use aish_engine::{Driver, Engine, EngineError, Notice, Notices, Outcome, Routing};
@@ -28,6 +28,8 @@ impl Lane {
         let caller = Arc::new(Caller::default());
         let mut settings = engine.settings();
         settings.routing = Routing::default();
+        // Who begins the turns: a person who goes on with the last session does not mean this one.
+        CALLER.clone_into(&mut settings.model);
         settings.instructions = String::new();
         // A turn is one call: the bounds of longer ones must not end it.
         settings.limits = Limits {
