@@ -8,7 +8,7 @@ use crate::term::tty::Tty;
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
 use aish_core::id::CallId;
 use aish_core::policy::{Rule, Verdict};
-use aish_engine::{AnswerRequest, Driver, EngineError, Pending};
+use aish_engine::{AnswerRequest, Driver, EngineError, Pending, Questioned};
 use std::io;
 use std::path::PathBuf;
 
@@ -37,6 +37,27 @@ pub enum Asked {
     Cancelled,
     /// The terminal failed in the middle of it: nobody has said yes.
     Unreachable(io::Error),
+}
+
+/// Says that somebody is here for what these calls ask in the middle; false where nobody is, or where the same calls were tried
+/// last already: what keeps them waiting then is not the person's to change.
+pub fn attend(driver: &mut Driver, questions: &[Questioned], tried: &mut Vec<CallId>) -> bool {
+    let calls: Vec<CallId> = questions.iter().map(|question| question.call.call_id.clone()).collect();
+    if calls == *tried || Tty::open().is_none() {
+        return false;
+    }
+    *tried = calls;
+    driver.attend();
+    true
+}
+
+/// What a call that waits for an answer asks, a line for each question.
+pub fn asked_lines(question: &Questioned) -> impl Iterator<Item = String> {
+    let who = &question.call;
+    question
+        .asks
+        .iter()
+        .map(move |line| format!("{} asks: {line} ({})", who.tool, who.call_id))
 }
 
 /// Asks about each of these calls in order.

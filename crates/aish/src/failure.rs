@@ -110,7 +110,7 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Model(_) => Self::usage(message),
-            EngineError::NotPending(_) | EngineError::Digest(_) => {
+            EngineError::NotPending(_) | EngineError::Asks(_) | EngineError::Digest(_) => {
                 Self::usage(message).hint("`aish resume ID` says what waits")
             }
             EngineError::AnsweredOtherwise(_) | EngineError::NoOpenTurn(_) => Self::usage(message),

@@ -79,7 +79,7 @@ async fn ask(
     (text, parts): (&str, Vec<Part>),
 ) -> Result<u8, Failure> {
     driver.watch(&front.notices);
-    if driver.session().open_turn().is_some() && driver.pending().is_empty() {
+    if driver.session().open_turn().is_some_and(|turn| !turn.is_waiting()) {
         front.say("the last turn was cut off; finishing it first");
         let elsewhere = directory::enter(engine, driver.session())?;
         if let Some(elsewhere) = &elsewhere {

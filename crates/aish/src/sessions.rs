@@ -8,6 +8,7 @@ use crate::mcp::serve::CALLER;
 use crate::oneshot::eprint_line;
 use aish_core::event::readable_call;
 use aish_core::redact::Redactor;
+use aish_core::turn::Job;
 use aish_core::{Digest, Session, SessionId, Step, Turn, sanitize};
 use aish_store::export::{jsonl_line, markdown, markdown_head};
 use aish_store::{RawEvent, SessionFilter, Store};
@@ -126,8 +127,14 @@ async fn export(
 async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &str) -> Result<(), Failure> {
     let id = store.find(id).await?;
     let session = Session::load(id.clone(), store.load(&id, 0).await?);
-    let Some(Step::AskApproval(calls)) = session.open_turn().map(Turn::next) else {
-        return Ok(());
+    let calls = match session.open_turn().map(Turn::next) {
+        Some(Step::AskApproval(calls)) => calls,
+        Some(Step::AwaitPerson(jobs)) => {
+            say_what_asks(&session, &jobs, redactor);
+            return Ok(());
+        }
+        Some(Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::AwaitClient(_) | Step::Done(_))
+        | None => return Ok(()),
     };
     for call in &calls {
         let event = session.call_event(call);
@@ -150,6 +157,25 @@ async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &str) -> Res
         "answer at a terminal: aish resume {id}; from a script: --approve CALL_ID or --deny CALL_ID"
     ));
     Ok(())
+}
+
+/// Says what calls ask in the middle that wait for an answer to it (SPEC 6.9).
+fn say_what_asks(session: &Session, jobs: &[Job], redactor: &Redactor) {
+    for job in jobs {
+        let name = session.call_event(&job.call).map(|call| call.function.name.as_str());
+        let asks = session.suspension(&job.call).map(|data| data.asks.join("; "));
+        let line = format!(
+            "waits for an answer: {} asks: {} ({})",
+            name.unwrap_or_default(),
+            asks.unwrap_or_default(),
+            job.call
+        );
+        eprint_line(&redactor.redact(&line));
+    }
+    eprint_line(&format!(
+        "answer at a terminal: aish resume {}; decline from a script: --deny CALL_ID",
+        session.id()
+    ));
 }
 
 async fn title(store: &dyn Store, id: &SessionId) -> Result<String, Failure> {

@@ -131,7 +131,7 @@ fn a_form_of_server_everything() {
     model.assert_done();
 }
 
-/// SPEC 6.9: where nobody is, a question is declined at once, and a line says who asked what.
+/// SPEC 6.9: where nobody is, a question of the older protocols is declined at once, and a line says who asked what.
 #[test]
 fn nobody_is_there() {
     let Some(servers) = RealServers::installed() else {
@@ -139,7 +139,8 @@ fn nobody_is_there() {
     };
     let fastmcp = servers.fastmcp();
     let model = calls("s__ask_user", json!({ "question": "Which colour?" }));
-    let sandbox = sandbox(&model, &format!("{}required = true\n", fastmcp.config("s")));
+    let config = format!("{}protocol = \"2025-11-25\"\nrequired = true\n", fastmcp.config("s"));
+    let sandbox = sandbox(&model, &config);
     let output = sandbox.run(&["-p", "do it"]).success();
     assert!(output.stdout.contains("all done"), "{output:?}");
     let line = "nobody is here to answer, declined";

@@ -119,6 +119,10 @@ bodies! {
     "server_asked" ServerAsked(ServerAsked),
     /// What it asked has its answer.
     "server_answered" ServerAnswered(ServerAnswered),
+    /// A call waits for somebody to answer what it asks (SPEC 6.9).
+    "call_suspended" CallSuspended(CallSuspended),
+    /// A call that waited is about to go on.
+    "call_taken_up" CallTakenUp(CallTakenUp),
     /// A request to a model failed.
     "model_failed" ModelFailed(ModelFailed),
     /// The turn waits for somebody outside this process.
@@ -183,6 +187,8 @@ impl DataOrNull for CallAnswered {}
 impl DataOrNull for CallStarted {}
 impl DataOrNull for ServerAsked {}
 impl DataOrNull for ServerAnswered {}
+impl DataOrNull for CallSuspended {}
+impl DataOrNull for CallTakenUp {}
 impl DataOrNull for ModelFailed {}
 impl DataOrNull for Continuation {}
 impl DataOrNull for Cancelled {}
@@ -210,6 +216,8 @@ impl Body {
             Self::CallStarted(data) => text(data),
             Self::ServerAsked(data) => text(data),
             Self::ServerAnswered(data) => text(data),
+            Self::CallSuspended(data) => text(data),
+            Self::CallTakenUp(data) => text(data),
             Self::ModelFailed(data) => text(data),
             Self::Suspended(data) | Self::Resumed(data) => text(data),
             Self::Cancelled(data) => text(data),

@@ -225,6 +225,18 @@ impl Session {
             .find(|result| result.tool_call_id == *id)
     }
 
+    /// What a call asked last, if it stopped in the middle to ask something.
+    pub fn suspension(&self, id: &CallId) -> Option<&crate::event::CallSuspended> {
+        let mut suspensions = self.events.iter().rev().filter_map(|event| {
+            if let Body::CallSuspended(data) = &event.body {
+                Some(data)
+            } else {
+                None
+            }
+        });
+        suspensions.find(|data| data.call_id == *id)
+    }
+
     /// What a model is sent: the conversation since it was last cleared.
     pub fn projection(&self) -> Projection {
         projection::project(&self.events)
@@ -263,6 +275,8 @@ fn moves_context(event: &Event) -> bool {
         | Body::Usage(_)
         | Body::ServerAsked(_)
         | Body::ServerAnswered(_)
+        | Body::CallSuspended(_)
+        | Body::CallTakenUp(_)
         | Body::Mark(_)
         | Body::Fork(_)
         | Body::Compaction(_)

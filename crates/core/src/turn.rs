@@ -2,12 +2,17 @@
 //!
 //! [`Turn::apply`] folds one event in; [`Turn::next`] says what must happen next. Whoever drives performs the step, appends
 //! what came of it to the ledger, applies those events and asks again: call `next` after each append, never while a
-//! tool of yours still runs. At [`Step::AskApproval`] and [`Step::AwaitClient`] a driver returns; resuming is to fold
-//! and drive on. There is nothing to save besides the events.
+//! tool of yours still runs. At [`Step::AskApproval`], [`Step::AwaitPerson`] and [`Step::AwaitClient`] a driver returns;
+//! resuming is to fold and drive on. There is nothing to save besides the events.
 //!
 //! A call goes `tool_call` → `call_gated` → (`call_answered`) → `call_started` → `tool_result`. Only a driver that holds the
 //! session's lease calls `next`, so a call it finds started and unfinished was cut by a crash: its step says
 //! [`How::Answer`] with [`ResultEnd::Interrupted`], never to run it again.
+//!
+//! A call may stop in the middle to ask something (SPEC 6.9): `call_started` → `call_suspended` → `call_taken_up` → …, as often
+//! as it asks. Between `call_suspended` and `call_taken_up` nothing of it runs, so no crash puts it in doubt. From
+//! `call_taken_up` on it is a started call like any other: the answers may have reached its server, and what the server did
+//! with them is not known.
 
 use crate::action::Digest;
 use crate::event::{Answer, CallAnswered, CallGated, CallSource, ModelFailed, ReplyStop, ResultEnd, TurnStarted};
@@ -138,6 +143,8 @@ pub struct Call {
     pub answered: Option<CallAnswered>,
     /// True once `call_started` is in the ledger.
     pub started: bool,
+    /// Whether it waits for an answer in the middle.
+    pub asking: Asking,
     /// How it ended; `None` while it is open.
     pub end: Option<ResultEnd>,
     /// An earlier call of the same reply with the same name and arguments.
@@ -145,7 +152,28 @@ pub struct Call {
     arguments_key: step::ArgumentsKey,
 }
 
+/// How a started call stands with what it asks in the middle (SPEC 6.9).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asking {
+    /// It asks nothing, or what it asked is answered: it runs.
+    Nothing,
+    /// It waits for an answer.
+    Waits,
+    /// Somebody declined to answer: it does not go on.
+    Refused(CallAnswered),
+}
+
 impl Call {
+    /// True while it waits for somebody to answer what it asks.
+    pub fn awaits_person(&self) -> bool {
+        self.is_open() && self.asking == Asking::Waits
+    }
+
+    /// True for a started call of which it is not known how far it got, if nobody runs it now.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_open() && self.started && self.asking == Asking::Nothing
+    }
+
     /// True while it has no result.
     pub fn is_open(&self) -> bool {
         self.end.is_none()
@@ -303,7 +331,10 @@ impl Turn {
 
     /// True while it waits for somebody: a person's answer or a client's result.
     pub fn is_waiting(&self) -> bool {
-        matches!(self.next(), Step::AskApproval(_) | Step::AwaitClient(_))
+        matches!(
+            self.next(),
+            Step::AskApproval(_) | Step::AwaitPerson(_) | Step::AwaitClient(_)
+        )
     }
 
     /// Every call of the turn so far, in call order.

@@ -8,9 +8,9 @@ mod support;
 
 use aish_core::action::Digest;
 use aish_core::event::{
-    Answer, AnswerScope, AnsweredBy, Assistant, Body, CallAnswered, CallGated, CallSource, CallStarted, Cancelled,
-    Command, Continuation, Draft, Event, Function, ModelFailed, Parts, ReplyStop, ResultEnd, ToolCall, ToolResult,
-    TurnEnded, TurnStarted, Usage,
+    Answer, AnswerScope, AnsweredBy, Assistant, Body, CallAnswered, CallGated, CallSource, CallStarted, CallSuspended,
+    CallTakenUp, Cancelled, Command, Continuation, Draft, Event, Function, ModelFailed, Parts, ReplyStop, ResultEnd,
+    ToolCall, ToolResult, TurnEnded, TurnStarted, Usage,
 };
 use aish_core::id::{CallId, ContinuationId, ReplyId, SessionId};
 use aish_core::limits::Limits;
@@ -94,7 +94,16 @@ fn call_event(rng: &mut Rng) -> Body {
         }),
         reason: None,
     };
-    match rng.below(5) {
+    match rng.below(7) {
+        4 => Body::CallSuspended(CallSuspended {
+            call_id: call_id(rng),
+            asks: vec!["\u{1b}?".into()],
+            state: rng.pick(&[Value::Null, json!({ "requestState": "x" })]),
+        }),
+        5 => Body::CallTakenUp(CallTakenUp {
+            call_id: call_id(rng),
+            digest: digest(rng),
+        }),
         0 => Body::ToolCall(ToolCall {
             id: call_id(rng),
             call_type: "function".into(),

@@ -26,7 +26,7 @@ use aish_core::event::{
 use aish_core::id::CallId;
 use aish_core::limits::Limits;
 use aish_core::session::Session;
-use aish_core::turn::{Step, Turn};
+use aish_core::turn::{Asking, Step, Turn};
 use driver::{Driver, Executions, digest, result};
 use ledger::{Ledger, assert_sends_all_calls};
 use std::collections::{HashMap, HashSet};
@@ -131,6 +131,10 @@ impl World {
         let Some(turn) = self.outside.turn() else { return };
         let number = turn.number();
         let waiting = match turn.next() {
+            Step::AwaitPerson(jobs) if self.rng.percent(90) => {
+                let calls = jobs.into_iter().map(|job| job.call);
+                Some((calls.collect(), true))
+            }
             Step::AskApproval(calls) if self.rng.percent(90) => Some((calls, true)),
             Step::AwaitClient(calls) if self.rng.percent(90) => Some((calls, false)),
             _ => None,
@@ -176,7 +180,13 @@ impl World {
         };
         let draft = Draft::new(turn, "", Body::CallAnswered(answered));
         let accepted = self.ledger.append(&mut self.outside, vec![draft]).is_ok();
-        if let Some(first) = self.answers.get(id) {
+        let call = self.outside.turn().and_then(|turn| turn.call(id));
+        let is_refused = call.is_some_and(|call| matches!(call.asking, Asking::Refused(_)));
+        if accepted && is_refused && answer == Answer::Deny {
+            // A no to what it asks in the middle, whatever was said to its start.
+            assert_eq!(quoted, shown, "a wrong digest declined {id}");
+            self.answers.insert(id.clone(), answer);
+        } else if let Some(first) = self.answers.get(id) {
             // SPEC 3.3: the same answer again is accepted, another one is not.
             let gated = self
                 .outside
@@ -264,7 +274,22 @@ impl World {
         for (id, times) in &self.executions {
             assert_eq!(*times, 1, "{id} executed {times} times");
         }
+        self.assert_goes_on_once();
         self.assert_limits();
+    }
+
+    /// SPEC 6.9, by the raw events: what a call asks is answered once at most.
+    fn assert_goes_on_once(&self) {
+        let mut waits: HashSet<&CallId> = HashSet::new();
+        for event in &self.ledger.events {
+            match &event.body {
+                Body::CallSuspended(data) => {
+                    assert!(waits.insert(&data.call_id), "{} asks twice at once", data.call_id)
+                }
+                Body::CallTakenUp(data) => assert!(waits.remove(&data.call_id), "{} goes on twice", data.call_id),
+                _ => {}
+            }
+        }
     }
 
     /// SPEC 3.6, by the raw events: no more rounds execute than the limits allow.
@@ -372,6 +397,8 @@ fn the_worlds_are_varied() {
         "cancelled",
         "suspended",
         "resumed",
+        "call_suspended",
+        "call_taken_up",
         "call_answered",
     ];
     for word in expected {

@@ -1,15 +1,12 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
 use crate::context::Learned;
-use crate::gate::Inspected;
 use crate::model::Ask;
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
-use aish_core::action::Action;
-use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Command, Draft, TurnStarted};
+use aish_core::event::{Body, Command, Draft, TurnStarted};
 use aish_core::id::{CallId, SessionId};
 use aish_core::message::Part;
-use aish_core::policy::Grant;
 use aish_core::session::Session;
 use aish_core::turn::{InvalidEvent, Step, StopReason, Turn};
 use aish_store::{Durability, Lease};
@@ -26,33 +23,6 @@ const TOLD_MAX: usize = 256;
 /// What a cancelled turn says of itself.
 const INTERRUPTED_BY_USER: &str = "interrupted by the user";
 
-/// An answer to a call that was asked about.
-#[derive(Clone, Debug)]
-pub struct AnswerRequest {
-    /// Which call.
-    pub call_id: CallId,
-    /// The digest of what was shown, whole or at least its first 12 digits; `None` takes the recorded one (a script that
-    /// names a call only).
-    pub digest: Option<String>,
-    /// Yes or no.
-    pub answer: Answer,
-    /// How far a yes reaches.
-    pub scope: AnswerScope,
-    /// Who said it.
-    pub by: AnsweredBy,
-    /// The reason for a no.
-    pub reason: Option<String>,
-}
-
-/// What an answer did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answered {
-    /// It counts.
-    Recorded,
-    /// The same answer was there before; nothing changed (SPEC 3.3).
-    Already,
-}
-
 /// One session being driven.
 pub struct Driver {
     pub(crate) engine: Arc<Engine>,
@@ -64,6 +34,8 @@ pub struct Driver {
     pub(crate) unsaved: Vec<(u64, Draft)>,
     /// Calls that a cancelled turn left behind and that are still being ended.
     pub(crate) leftover: Vec<Running>,
+    /// Whether somebody is here who can be asked what calls ask: said once, good for one time.
+    pub(crate) attended: bool,
     /// Calls cut by a crash that the person was told of.
     pub(crate) doubts_told: Vec<CallId>,
     pub(crate) notices: Notices,
@@ -99,6 +71,7 @@ impl Driver {
             seen,
             unsaved: Vec::new(),
             leftover: Vec::new(),
+            attended: false,
             doubts_told: Vec::new(),
             notices: Notices::new(),
             told_of_model: AtomicBool::new(false),
@@ -148,6 +121,11 @@ impl Driver {
         self.append(drafts, Durability::Committed).await
     }
 
+    /// Says that somebody is here who can be asked: the next drive puts the questions of calls to them, once (SPEC 6.9).
+    pub fn attend(&mut self) {
+        self.attended = true;
+    }
+
     /// Performs steps until the turn is over or waits for somebody. `cancel` turning true cancels the turn.
     ///
     /// # Errors
@@ -193,6 +171,10 @@ impl Driver {
                 Step::Gate(calls) => self.gate(&calls).await,
                 Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,
                 Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
+                Step::AwaitPerson(jobs) if std::mem::take(&mut self.attended) => {
+                    self.put_questions(&jobs, notices, &stop).await
+                }
+                Step::AwaitPerson(jobs) => return Ok(Outcome::Questions(self.questions_of(&jobs))),
                 Step::AwaitClient(calls) => return Ok(Outcome::AwaitingClient(self.pending_of(&calls))),
                 Step::Done(reason) => match self.close(reason).await {
                     Ok(()) => return Ok(Outcome::Done(self.finished_turn(number))),
@@ -237,87 +219,6 @@ impl Driver {
             Err(EngineError::Invalid { .. }) if self.session.open_turn().is_none() => Ok(()),
             other => other,
         }
-    }
-
-    /// Records an answer. Needs no lease: any process may answer.
-    ///
-    /// # Errors
-    /// The call does not wait, the digest differs, or it was answered otherwise.
-    pub async fn answer(&mut self, request: AnswerRequest) -> Result<Answered, EngineError> {
-        self.catch_up().await?;
-        let id = request.call_id.clone();
-        let Some(call) = self.session.turn().and_then(|turn| turn.call(&id)) else {
-            return Err(EngineError::NotPending(id));
-        };
-        let Some(digest) = call.gated.as_ref().and_then(|gated| gated.digest.clone()) else {
-            return Err(EngineError::NotPending(id));
-        };
-        if request.digest.as_deref().is_some_and(|quoted| !digest.matches(quoted)) {
-            return Err(EngineError::Digest(id));
-        }
-        if let Some(earlier) = &call.answered {
-            return if earlier.answer == request.answer {
-                Ok(Answered::Already)
-            } else {
-                Err(EngineError::AnsweredOtherwise(id))
-            };
-        }
-        if !call.awaits_answer() || self.session.open_turn().is_none_or(Turn::is_closed) {
-            return Err(EngineError::NotPending(id));
-        }
-        let turn = self.session.turn().map_or(0, Turn::number);
-        let approved = match request.answer {
-            Answer::Approve => self.inspect_call(&id).filter(|call| call.action.digest() == digest),
-            Answer::Deny => None,
-        };
-        let grant = match request.scope {
-            AnswerScope::Session | AnswerScope::Saved => approved.as_ref().map(|call| Grant::of(&call.action)),
-            AnswerScope::Once => None,
-        };
-        let word = match request.answer {
-            Answer::Approve => "approved",
-            Answer::Deny => "declined",
-        };
-        let data = CallAnswered {
-            call_id: id.clone(),
-            answer: request.answer,
-            digest,
-            by: request.by,
-            scope: request.scope,
-            grant,
-            reason: request.reason,
-        };
-        let draft = Draft::new(turn, format!("{id} {word}"), Body::CallAnswered(data));
-        match self.append(vec![draft], Durability::Synced).await {
-            Ok(()) => {
-                if let Some(call) = approved {
-                    call.tool.approved(&call.action);
-                }
-                Ok(Answered::Recorded)
-            }
-            Err(EngineError::Invalid {
-                reason: InvalidEvent::AnsweredOtherwise(id),
-                ..
-            }) => Err(EngineError::AnsweredOtherwise(id)),
-            Err(EngineError::Invalid {
-                reason: InvalidEvent::TurnClosed,
-                ..
-            }) => Err(EngineError::NotPending(id)),
-            Err(other) => Err(other),
-        }
-    }
-
-    /// What a call would do, as it stands now; `None` when it cannot be looked at any more. Whether that is still what was
-    /// judged is for the digest to say.
-    pub fn action(&self, id: &CallId) -> Option<Action> {
-        self.inspect_call(id).map(|inspected| inspected.action)
-    }
-
-    fn inspect_call(&self, id: &CallId) -> Option<Inspected> {
-        let call = self.session.call_event(id)?;
-        let settings = self.engine.settings();
-        self.inspect(&call.function.name, &call.function.arguments, &settings)
-            .ok()
     }
 
     /// Cancels the open turn: every open call is answered and the turn closed, at once. Without an open turn, says how the

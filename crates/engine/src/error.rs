@@ -27,6 +27,9 @@ pub enum EngineError {
     /// The call does not wait for an answer.
     #[error("call {0} does not wait for an answer")]
     NotPending(CallId),
+    /// A yes answers nothing of what the call asks.
+    #[error("call {0} asks something that a yes does not answer; it is asked at a terminal")]
+    Asks(CallId),
     /// What was quoted is not what was shown.
     #[error("the digest quoted for call {0} is not that of the call as it is recorded; show it again")]
     Digest(CallId),

@@ -18,8 +18,10 @@ use aish_store::{Owner, Store};
 use aish_tools::ToolContext;
 use std::sync::{Arc, RwLock};
 
+mod answer;
 mod append;
 mod asides;
+mod asking;
 mod choice;
 mod clock;
 mod context;
@@ -34,11 +36,12 @@ mod offered;
 mod run;
 mod view;
 
+pub use answer::{AnswerRequest, Answered};
 pub use asides::Asides;
 pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
-pub use driver::{AnswerRequest, Answered, Driver};
+pub use driver::Driver;
 pub use error::EngineError;
 pub use notice::{Notice, Notices};
 pub use offered::Offered;
@@ -138,6 +141,8 @@ impl Engine {
 pub enum Outcome {
     /// A person must answer these, then drive on.
     Asking(Vec<Pending>),
+    /// These calls ask something of a person: call [`Driver::attend`] where one can be asked, then drive on.
+    Questions(Vec<Questioned>),
     /// The remote client must execute these, in order.
     AwaitingClient(Vec<Pending>),
     /// The turn is over.
@@ -159,6 +164,15 @@ pub struct Pending {
     pub digest: Digest,
     /// Why it is asked about.
     pub rule: String,
+}
+
+/// A call that stopped in the middle to ask something (SPEC 6.9).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Questioned {
+    /// The call.
+    pub call: Pending,
+    /// What it asks, a line for each question, escaped.
+    pub asks: Vec<String>,
 }
 
 /// What a turn came to.

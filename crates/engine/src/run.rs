@@ -7,10 +7,10 @@ use crate::{EngineError, Notice, Notices, Settings};
 use aish_core::event::{Body, CallStarted, Draft, ResultEnd, ToolResult, readable_call};
 use aish_core::id::CallId;
 use aish_core::image::with_image_names;
-use aish_core::turn::{How, Job};
+use aish_core::turn::{How, Job, Turn};
 use aish_core::{Action, Digest};
 use aish_store::Durability;
-use aish_tools::{Cancel, Hidden, Progress, Tool, ToolContext, ToolOutput};
+use aish_tools::{Cancel, Hidden, Progress, Put, Ran, Tool, ToolContext, ToolOutput};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -29,7 +29,25 @@ pub(crate) struct Running {
 }
 
 /// A task that ends with whoever waits for it: nothing of ours runs on behind a driver that is gone.
-pub(crate) struct Task(JoinHandle<ToolOutput>);
+pub(crate) struct Task(JoinHandle<Came>);
+
+/// What the task of a call came to.
+pub(crate) enum Came {
+    /// Running it, or the rest of it.
+    Ran(Ran),
+    /// Putting what it asked to the person.
+    Put(Put),
+}
+
+/// Which part of a call a task performs.
+pub(crate) enum Portion {
+    /// All of it, from the start.
+    Whole,
+    /// What it asked, put to the person; the state it left.
+    Question(Value),
+    /// The rest of it, with these answers.
+    Rest(Value),
+}
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -38,9 +56,10 @@ impl Drop for Task {
 }
 
 /// A call about to start.
-struct Ready {
+pub(crate) struct Ready {
     job: Job,
-    digest: Digest,
+    pub(crate) digest: Digest,
+    portion: Portion,
     name: String,
     readable: String,
     tool: Arc<dyn Tool>,
@@ -48,9 +67,9 @@ struct Ready {
 }
 
 /// What calls that run are waited for with.
-enum Came {
-    /// One is over.
-    Output(usize, Result<ToolOutput, tokio::task::JoinError>),
+enum Event {
+    /// A task is over.
+    Over(usize, Result<Came, tokio::task::JoinError>),
     /// Something happened beside them.
     Aside(Aside),
     /// Somebody asked to stop.
@@ -58,7 +77,7 @@ enum Came {
 }
 
 /// How a call ended, before it is written down.
-struct Ending {
+pub(crate) struct Ending {
     call: CallId,
     name: String,
     output: ToolOutput,
@@ -78,7 +97,7 @@ impl Driver {
         if self.engine.settings().parallel && jobs.len() > 1 && jobs.iter().all(read_only) {
             for batch in jobs.chunks(PARALLEL_MAX) {
                 self.run_side_by_side(batch, notices, stop).await?;
-                if *stop.borrow() {
+                if *stop.borrow() || self.session.turn().is_some_and(Turn::is_waiting) {
                     return Ok(());
                 }
             }
@@ -86,7 +105,8 @@ impl Driver {
         }
         for job in jobs {
             self.run_side_by_side(std::slice::from_ref(&job), notices, stop).await?;
-            if *stop.borrow() {
+            // A call that asks something keeps those after it waiting, too.
+            if *stop.borrow() || self.session.turn().is_some_and(Turn::is_waiting) {
                 return Ok(());
             }
         }
@@ -98,7 +118,7 @@ impl Driver {
         let settings = self.engine.settings();
         let mut ready = Vec::with_capacity(jobs.len());
         for job in jobs {
-            match self.prepare(job, &settings) {
+            match self.prepare(job, Portion::Whole, &settings) {
                 Ok(call) => ready.push(call),
                 Err(ending) => self.record(*ending, notices).await?,
             }
@@ -123,7 +143,7 @@ impl Driver {
     }
 
     /// Records results as they come. On a stop, what still runs is left to [`Driver::settle`].
-    async fn collect(
+    pub(crate) async fn collect(
         &mut self,
         running: &mut Vec<Running>,
         notices: &Notices,
@@ -132,7 +152,7 @@ impl Driver {
         let mut asides = self.engine.asides.listen();
         while !running.is_empty() {
             let mut stop = stop.clone();
-            let came = {
+            let event = {
                 let mut waiting: FuturesUnordered<_> = running
                     .iter_mut()
                     .enumerate()
@@ -141,26 +161,37 @@ impl Driver {
                 tokio::select! {
                     biased;
                     // First: an answer is in the ledger before what it led to.
-                    Some(aside) = asides.recv() => Came::Aside(aside),
-                    first = waiting.next() => first.map_or(Came::Stop, |(n, output)| Came::Output(n, output)),
-                    () = asked(&mut stop) => Came::Stop,
+                    Some(aside) = asides.recv() => Event::Aside(aside),
+                    first = waiting.next() => first.map_or(Event::Stop, |(n, came)| Event::Over(n, came)),
+                    () = asked(&mut stop) => Event::Stop,
                 }
             };
-            let (n, output) = match came {
-                Came::Output(n, output) => (n, output),
-                Came::Aside(aside) => {
+            let (n, came) = match event {
+                Event::Over(n, came) => (n, came),
+                Event::Aside(aside) => {
                     self.record_aside(aside, running).await?;
                     continue;
                 }
-                Came::Stop => {
+                Event::Stop => {
                     self.leftover.append(running);
                     return Ok(());
                 }
             };
             let call = running.swap_remove(n);
-            let output = output
-                .unwrap_or_else(|error| ToolOutput::error(format!("the tool failed inside aish itself: {error}")));
-            self.record(call.ended(output), notices).await?;
+            let came = came.unwrap_or_else(|error| {
+                let failed = format!("the tool failed inside aish itself: {error}");
+                Came::Ran(Ran::Output(ToolOutput::error(failed)))
+            });
+            match came {
+                Came::Ran(Ran::Output(output)) | Came::Put(Put::Ended(output)) => {
+                    self.record(call.ended(output), notices).await?;
+                }
+                Came::Ran(Ran::Asks(asks)) => self.suspend(&call, asks).await?,
+                Came::Put(Put::Waits(why)) => notices.status(why),
+                Came::Put(Put::Answered(answers)) => {
+                    running.extend(self.take_up(&call.call, answers, notices, &stop).await?);
+                }
+            }
         }
         Ok(())
     }
@@ -186,7 +217,7 @@ impl Driver {
     }
 
     /// What a job needs to start, or how it ends without starting.
-    fn prepare(&self, job: &Job, settings: &Settings) -> Result<Ready, Box<Ending>> {
+    pub(crate) fn prepare(&self, job: &Job, portion: Portion, settings: &Settings) -> Result<Ready, Box<Ending>> {
         let call = self.session.call_event(&job.call);
         let name = call.map(|call| call.function.name.clone()).unwrap_or_default();
         let ending = |output: ToolOutput, end| {
@@ -236,6 +267,7 @@ impl Driver {
         Ok(Ready {
             job: job.clone(),
             digest,
+            portion,
             readable: readable_call(&name, arguments),
             name: name.clone(),
             tool: inspected.tool,
@@ -243,7 +275,7 @@ impl Driver {
         })
     }
 
-    async fn record(&mut self, ending: Ending, notices: &Notices) -> Result<(), EngineError> {
+    pub(crate) async fn record(&mut self, ending: Ending, notices: &Notices) -> Result<(), EngineError> {
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
         let arguments = self
             .session
@@ -272,7 +304,9 @@ impl Driver {
             let Ok(output) = tokio::time::timeout_at(deadline, &mut call.task.0).await else {
                 continue;
             };
-            let Ok(output) = output else { continue };
+            let Ok(Came::Ran(Ran::Output(output))) = output else {
+                continue;
+            };
             let turn = call.turn;
             let draft = call.ended(output).draft(turn);
             // The turn is closed and answered: this is evidence only, and losing it to a failing disk changes nothing.
@@ -288,11 +322,14 @@ fn changed(action: &Action) -> String {
     )
 }
 
-fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: &Cancel) -> Running {
-    notices.push(Notice::CallStarted {
-        call: call.job.call.clone(),
-        readable: call.readable,
-    });
+/// Performs a portion of a call on a task of its own.
+pub(crate) fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: &Cancel) -> Running {
+    if !matches!(call.portion, Portion::Question(_)) {
+        notices.push(Notice::CallStarted {
+            call: call.job.call.clone(),
+            readable: call.readable,
+        });
+    }
     let progress = Forward {
         call: call.job.call.clone(),
         tool: call.name.clone(),
@@ -306,7 +343,11 @@ fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Notices, stop: 
     };
     let (tool, action, stop) = (call.tool, call.action, stop.clone());
     let task = Task(tokio::spawn(async move {
-        tool.run(&action, &context, &progress, stop).await
+        match call.portion {
+            Portion::Whole => Came::Ran(tool.run_or_ask(&action, &context, &progress, stop).await),
+            Portion::Question(state) => Came::Put(tool.put(&action, &state, stop).await),
+            Portion::Rest(answers) => Came::Ran(tool.go_on(&action, &context, &progress, stop, &answers).await),
+        }
     }));
     Running {
         call: call.job.call,

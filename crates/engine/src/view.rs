@@ -1,10 +1,10 @@
 //! What a driver tells of its session: views of the fold, nothing remembered beside it.
 
 use crate::driver::Driver;
-use crate::{ContextFill, Finished, Notices, Pending};
+use crate::{ContextFill, Finished, Notices, Pending, Questioned};
 use aish_core::event::{Body, Command, Event, ReplyStop, Usage};
 use aish_core::message::Part;
-use aish_core::turn::{Step, StopReason, Turn};
+use aish_core::turn::{Call, Job, Step, StopReason, Turn};
 
 /// Kept command output that goes along with the next question, in characters; the end of it is what matters (SPEC 8.3).
 const KEPT_OUTPUT_CHARS_MAX: usize = 6_000;
@@ -14,9 +14,29 @@ impl Driver {
     pub fn pending(&self) -> Vec<Pending> {
         match self.session.open_turn().map(Turn::next) {
             Some(Step::AskApproval(calls)) => self.pending_of(&calls),
-            Some(Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::AwaitClient(_) | Step::Done(_))
+            Some(
+                Step::CallModel { .. }
+                | Step::Gate(_)
+                | Step::RunTools(_)
+                | Step::AwaitPerson(_)
+                | Step::AwaitClient(_)
+                | Step::Done(_),
+            )
             | None => Vec::new(),
         }
+    }
+
+    /// What these calls ask, as a person is shown it.
+    pub(crate) fn questions_of(&self, jobs: &[Job]) -> Vec<Questioned> {
+        let questioned = jobs.iter().filter_map(|job| {
+            let call = self.pending_of(std::slice::from_ref(&job.call)).pop()?;
+            let asks = self.session.suspension(&job.call).map(|data| data.asks.clone());
+            Some(Questioned {
+                call,
+                asks: asks.unwrap_or_default(),
+            })
+        });
+        questioned.collect()
     }
 
     /// What commands typed since the last question printed, to go along with the next one.
@@ -57,7 +77,7 @@ impl Driver {
     /// whether a front asks for it before it drives or driving does.
     pub fn tell_doubt(&mut self, notices: &Notices) {
         let Some(turn) = self.session.open_turn() else { return };
-        for call in turn.calls().iter().filter(|call| call.started && call.is_open()) {
+        for call in turn.calls().iter().filter(|call| Call::is_in_doubt(call)) {
             if self.doubts_told.contains(&call.id) {
                 continue;
             }

@@ -6,7 +6,8 @@ mod support;
 
 use aish_core::event::{Answer, Body, Event, ReplyStop, ResultEnd};
 use aish_core::message::Message;
-use aish_core::turn::StopReason;
+use aish_core::session::Session;
+use aish_core::turn::{StopReason, Turn};
 use aish_engine::{AnswerRequest, Driver, Engine, EngineError, Notices, Outcome};
 use aish_provider::scripted::{Act, Scripted};
 use aish_provider::{ErrorKind, Provider, ProviderError, ReplyStream, Request};
@@ -73,6 +74,15 @@ fn scripts() -> Vec<Script> {
                 calls(&[call("reader", 1), call("reader", 2)]),
                 calls(&[call("writer", 3), call("reader", 4), call("no_such_tool", 5)]),
                 Act::text("done"),
+            ],
+        ),
+        script(
+            "asking in the middle",
+            &["go"],
+            vec![
+                calls(&[call("reader", 1), call("asker", 2), call("writer", 3)]),
+                calls(&[call("asker", 4), call("asker", 4)]),
+                Act::text("answered"),
             ],
         ),
         script(
@@ -146,6 +156,7 @@ struct Run {
     model: Arc<Steady>,
     reader: Arc<Probe>,
     writer: Arc<Probe>,
+    asker: Arc<Probe>,
     ledger: Arc<dyn Store>,
     folder: tempfile::TempDir,
     /// The session, once there is one.
@@ -164,6 +175,7 @@ impl Run {
             model,
             reader: Probe::reader("reader", Doing::Answer("read".to_owned())),
             writer: Probe::writer("writer", Doing::Answer("wrote".to_owned())),
+            asker: Probe::mcp("asker", Doing::Ask(None)),
             ledger,
             folder: tempfile::tempdir().unwrap(),
             session: Mutex::default(),
@@ -171,7 +183,7 @@ impl Run {
     }
 
     fn process(&self, store: Arc<dyn Store>, owner: Owner) -> Arc<Engine> {
-        let tools: Vec<Arc<dyn Tool>> = vec![self.reader.clone(), self.writer.clone()];
+        let tools: Vec<Arc<dyn Tool>> = vec![self.reader.clone(), self.writer.clone(), self.asker.clone()];
         let folder = self.folder.path().canonicalize().unwrap();
         support::engine(store, owner, self.model.clone(), tools, &folder)
     }
@@ -200,6 +212,8 @@ impl Run {
                             driver.answer(self.answer(call)).await?;
                         }
                     }
+                    // Somebody is here by now.
+                    Outcome::Questions(_) => driver.attend(),
                     Outcome::AwaitingClient(pending) => panic!("nothing is the client's: {pending:?}"),
                     Outcome::Done(_) => break,
                 }
@@ -284,22 +298,21 @@ async fn die_at(script: Script, ledger: Arc<dyn Store>, append: usize, fate: Fat
         .iter()
         .filter(|event| event.body.kind() == "call_started")
         .count();
-    let runs = run.reader.runs() + run.writer.runs();
+    let runs = run.reader.runs() + run.writer.runs() + run.asker.runs();
     assert!(runs <= started && started - runs <= cut, "{what}: {runs} of {started}");
+    // SPEC 6.9: each answer is told once at most.
+    let mut told = run.asker.went_on();
+    told.dedup();
+    assert_eq!(told.len(), run.asker.went_on().len(), "{what}");
     assert!(ran.0 <= run.reader.runs() && ran.1 <= run.writer.runs());
 }
 
-/// How many calls the ledger has as started and not ended.
+/// How many calls the ledger has as cut off: started, and neither ended nor waiting.
 async fn cut_calls(run: &Run) -> usize {
     let id = run.session.lock().unwrap().clone().unwrap();
-    let events = run.ledger.load(&id, 0).await.unwrap();
-    let of_kind = |kind| events.iter().filter(|event| event.body.kind() == kind).count();
-    let ran = events
-        .iter()
-        .filter_map(Event::tool_result)
-        .filter(|result| result.end == ResultEnd::Completed)
-        .count();
-    of_kind("call_started") - ran
+    let session = Session::load(id.clone(), run.ledger.load(&id, 0).await.unwrap());
+    let calls = session.turn().map(Turn::calls).unwrap_or_default();
+    calls.iter().filter(|call| call.is_in_doubt()).count()
 }
 
 /// Every crash point of every script, over ledgers that `ledger` makes.

@@ -118,6 +118,7 @@ impl Conversation {
             let interrupt = self.shared.fresh_interrupt();
             match driver.drive(&Notices::new(), interrupt).await.unwrap() {
                 Outcome::Asking(pending) => self.answer(driver, &pending).await,
+                Outcome::Questions(questions) => panic!("nothing here asks: {questions:?}"),
                 Outcome::AwaitingClient(pending) => panic!("nothing is the client's: {pending:?}"),
                 Outcome::Done(_) => return,
             }

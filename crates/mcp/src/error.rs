@@ -1,5 +1,6 @@
 //! What can go wrong with a server: one kind for each thing a person does about it, and one line that says it.
 
+use crate::InputRequired;
 use std::fmt;
 
 /// What kind of failure it is: what may be done about it depends on this alone.
@@ -37,6 +38,8 @@ pub enum ErrorKind {
     Version,
     /// The person, or the program, stopped waiting.
     Cancelled,
+    /// It asks something before it goes on, and nobody is here: the request waits for whoever has the answers (2026-07-28).
+    InputRequired(Box<InputRequired>),
 }
 
 /// A failure. The message is one line for a person, without the alias in front; it is not escaped, and may hold what a server
@@ -71,7 +74,8 @@ impl McpError {
             | ErrorKind::TooLarge
             | ErrorKind::Rpc { .. }
             | ErrorKind::Version
-            | ErrorKind::Cancelled => false,
+            | ErrorKind::Cancelled
+            | ErrorKind::InputRequired(_) => false,
         }
     }
 }

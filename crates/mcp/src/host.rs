@@ -1,6 +1,7 @@
 //! What a server may ask of us while it is connected (SPEC 6.9), and whom it asks.
 
 use crate::Alias;
+use aish_core::sanitize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -23,6 +24,53 @@ pub enum Question {
         /// How the server names this question.
         id: String,
     },
+}
+
+/// Characters of a question in a line.
+const LINE_CHARS_MAX: usize = 120;
+/// What a request for a model's answer is in a line.
+pub const SAMPLING_LINE: &str = "a model to answer";
+
+impl Question {
+    /// Reads the parameters of `elicitation/create`.
+    ///
+    /// # Errors
+    /// What is missing, for the server.
+    pub fn read(mut params: Value) -> Result<Self, &'static str> {
+        let mut text = |name: &str| match params.get_mut(name).map(Value::take) {
+            Some(Value::String(text)) => Some(text),
+            Some(_) | None => None,
+        };
+        let message = text("message").unwrap_or_default();
+        match text("mode").as_deref() {
+            Some("url") => {
+                let url = text("url").ok_or("url is missing")?;
+                let id = text("elicitationId").unwrap_or_default();
+                Ok(Self::Url { message, url, id })
+            }
+            // Before 2025-11-25 there was no mode.
+            Some("form") | None => {
+                let schema = params
+                    .get_mut("requestedSchema")
+                    .map(Value::take)
+                    .filter(Value::is_object);
+                let schema = schema.ok_or("requestedSchema is missing")?;
+                Ok(Self::Form { message, schema })
+            }
+            Some(_) => Err("mode is neither form nor url"),
+        }
+    }
+
+    /// One safe line, without who asks.
+    pub fn line(&self) -> String {
+        let text = match self {
+            Self::Form { message, .. } => message.clone(),
+            Self::Url { message, url, .. } => format!("{message} ({url})"),
+        };
+        let cut: String = text.chars().take(LINE_CHARS_MAX).collect();
+        let more = if cut.len() < text.len() { "…" } else { "" };
+        format!("{}{more}", sanitize::single_line(&cut))
+    }
 }
 
 /// What a person answered.
@@ -74,6 +122,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Why there is no answer: the person declined, or there is no model.
     fn sample<'a>(&'a self, server: &'a Alias, params: Value) -> BoxFuture<'a, Result<Value, String>>;
+
+    /// Whether a person is here who can be asked. Where none is, a request that can wait is left waiting (2026-07-28).
+    fn is_attended(&self) -> bool {
+        true
+    }
 
     /// Hears of news. Never blocks.
     fn news(&self, server: &Alias, news: News);

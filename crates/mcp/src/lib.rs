@@ -9,6 +9,7 @@
 //! servers get wrong, and what must be bounded, is there.
 
 mod alias;
+mod asked;
 pub mod connect;
 mod error;
 pub mod host;
@@ -27,6 +28,7 @@ pub mod tool;
 mod wire;
 
 pub use alias::{Alias, InvalidAlias};
+pub use asked::{InputRequired, KEPT_BYTES_MAX};
 pub use error::{ErrorKind, McpError};
 pub use host::Host;
 pub use offer::{Argument, Definition, Filled, Hints, Offer, Prompt, PromptMessage, Resource, Role, Template};

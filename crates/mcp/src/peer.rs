@@ -1,6 +1,6 @@
 //! A connected server, as the rest of this crate sees it: requests go out as a method with parameters, raw JSON comes back.
 
-use crate::McpError;
+use crate::{ErrorKind, InputRequired, McpError};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -61,9 +61,26 @@ pub trait Peer: Send + Sync {
         watch: Option<Watch>,
     ) -> BoxFuture<'a, Result<Value, McpError>>;
 
+    /// Puts what a request asked to the person who is here: the further parameters with which the same request goes on. The
+    /// server hears nothing of it.
+    ///
+    /// # Errors
+    /// Nobody is here, or this is no connection over which it could go on.
+    fn answers<'a>(&'a self, _required: &'a InputRequired) -> BoxFuture<'a, Result<Map<String, Value>, McpError>> {
+        Box::pin(std::future::ready(Err(cannot_go_on())))
+    }
+
     /// Completes when the connection has ended, with why.
     fn ended(&self) -> BoxFuture<'_, McpError>;
 
     /// Ends the connection, and the whole process tree of a child. Returns when nothing is left of it; [`Peer::ended`] completes.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Of a request that asked something, at a server that speaks a protocol by now in which no request asks.
+pub(crate) fn cannot_go_on() -> McpError {
+    McpError::new(
+        ErrorKind::Protocol,
+        "it no longer speaks the protocol in which it asked: the call cannot go on",
+    )
 }

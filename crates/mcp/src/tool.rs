@@ -6,13 +6,13 @@
 
 use crate::offer::checkable;
 use crate::offer::remarks::shortened;
-use crate::peer::{Progressed, Watch};
+use crate::peer::{Progressed, Watch, cannot_go_on};
 use crate::pin::{Pinned, Pins};
-use crate::{Alias, Definition, ErrorKind, Hints, McpError, Outcome, ServerConfig};
+use crate::{Alias, Definition, ErrorKind, Hints, InputRequired, McpError, Outcome, ServerConfig};
 use aish_core::action::{Action, Digest, Effect, Hint};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
-use aish_tools::{CANCELLED, Cancel, Progress, Tool, ToolContext, ToolOutput, cancelled};
+use aish_tools::{Asks, CANCELLED, Cancel, Progress, Put, Ran, Tool, ToolContext, ToolOutput, cancelled};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
@@ -36,10 +36,34 @@ pub struct Call<'a> {
     pub pinned: Option<&'a Pinned>,
     /// Its arguments, checked.
     pub arguments: &'a Map<String, Value>,
+    /// Where the call asked something before: the further parameters with which it goes on, as [`Caller::answers`] gave them.
+    pub answers: Option<&'a Map<String, Value>>,
     /// Bytes of text that are kept of the result.
     pub bytes_max: usize,
     /// Who is told how far it has come.
     pub watch: Watch,
+}
+
+impl<'a> Call<'a> {
+    /// Whose it is.
+    pub(crate) fn told(&self) -> Told<'a> {
+        Told {
+            alias: self.alias,
+            tool: self.tool,
+            pinned: self.pinned,
+        }
+    }
+}
+
+/// Which tool of which server, as it was let through.
+#[derive(Clone, Copy)]
+pub struct Told<'a> {
+    /// Which server.
+    pub alias: &'a Alias,
+    /// The bare name of the tool.
+    pub tool: &'a str,
+    /// As [`Call::pinned`].
+    pub pinned: Option<&'a Pinned>,
 }
 
 /// Whoever keeps the connections.
@@ -49,6 +73,18 @@ pub trait Caller: Send + Sync {
     /// # Errors
     /// There is no result.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Outcome, McpError>>;
+
+    /// Puts what a call asked to the person who is here; gives the parameters with which it goes on. Has a deadline of its own.
+    ///
+    /// # Errors
+    /// There are no answers.
+    fn answers<'a>(
+        &'a self,
+        _call: Told<'a>,
+        _required: &'a InputRequired,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, McpError>> {
+        Box::pin(std::future::ready(Err(cannot_go_on())))
+    }
 
     /// Shows one status line, already escaped, without `[aish] ` in front. Never blocks.
     fn status(&self, line: &str);
@@ -95,24 +131,90 @@ impl McpTool {
         }
     }
 
+    /// Which one it is, as it was let through.
+    fn told(&self) -> Told<'_> {
+        Told {
+            alias: &self.alias,
+            tool: &self.bare_name,
+            pinned: Some(&self.pinned),
+        }
+    }
+
     fn digest(&self) -> &Digest {
         self.digest.get_or_init(|| self.pinned.digest())
     }
 
-    async fn call(&self, arguments: &Map<String, Value>, bytes_max: usize, progress: &dyn Progress) -> ToolOutput {
+    async fn call(
+        &self,
+        arguments: &Map<String, Value>,
+        answers: Option<&Map<String, Value>>,
+        bytes_max: usize,
+        progress: &dyn Progress,
+    ) -> Ran {
         let steps = Steps::new();
         let call = self.caller.call(Call {
             alias: &self.alias,
             tool: &self.bare_name,
             pinned: Some(&self.pinned),
             arguments,
+            answers,
             bytes_max,
             watch: steps.watch(),
         });
         let result = steps.shown_while(call, progress).await;
         match result {
-            Ok(outcome) => self.output_of(outcome),
-            Err(error) => self.failure(&error),
+            Ok(outcome) => Ran::Output(self.output_of(outcome)),
+            Err(McpError {
+                kind: ErrorKind::InputRequired(required),
+                ..
+            }) => Ran::Asks(Asks {
+                lines: required.lines(),
+                state: required.kept(),
+            }),
+            Err(error) => Ran::Output(self.failure(&error)),
+        }
+    }
+
+    /// Runs a call, or the rest of one, until it is over, asks something or is cancelled.
+    async fn until_cancelled(
+        &self,
+        action: &Action,
+        answers: Option<&Map<String, Value>>,
+        (bytes_max, progress): (usize, &dyn Progress),
+        mut cancel: Cancel,
+    ) -> Ran {
+        let Value::Object(arguments) = &action.arguments else {
+            return Ran::Output(ToolOutput::error("The arguments are no object"));
+        };
+        tokio::select! {
+            biased;
+            () = cancelled(&mut cancel) => Ran::Output(ToolOutput::error(CANCELLED)),
+            ran = self.call(arguments, answers, bytes_max, progress) => ran,
+        }
+    }
+
+    /// What there is to be known of a call that could not be asked about now.
+    fn unanswered(&self, error: &McpError) -> Put {
+        let may_come_back = match error.kind {
+            ErrorKind::InputRequired(_)
+            | ErrorKind::Timeout
+            | ErrorKind::Unreachable
+            | ErrorKind::SessionLost
+            | ErrorKind::Closed
+            | ErrorKind::Unusable
+            | ErrorKind::Unauthorized { .. }
+            | ErrorKind::Forbidden
+            | ErrorKind::Status(_) => true,
+            ErrorKind::Protocol
+            | ErrorKind::TooLarge
+            | ErrorKind::Rpc { .. }
+            | ErrorKind::Version
+            | ErrorKind::Cancelled => false,
+        };
+        if may_come_back {
+            Put::Waits(self.line(&shortened(&error.message, MESSAGE_CHARS_MAX)))
+        } else {
+            Put::Ended(self.failure(error))
         }
     }
 
@@ -145,9 +247,12 @@ impl McpTool {
     }
 
     /// `mcp: alias.tool: line`.
+    fn line(&self, line: &str) -> String {
+        format!("mcp: {}: {line}", shortened(&self.spec.name, SUMMARY_CHARS_MAX))
+    }
+
     fn status(&self, line: &str) {
-        let name = shortened(&self.spec.name, SUMMARY_CHARS_MAX);
-        self.caller.status(&format!("mcp: {name}: {line}"));
+        self.caller.status(&self.line(line));
     }
 }
 
@@ -190,18 +295,53 @@ impl Tool for McpTool {
         action: &'a Action,
         context: &'a ToolContext,
         progress: &'a dyn Progress,
-        mut cancel: Cancel,
+        cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let Value::Object(arguments) = &action.arguments else {
-                return ToolOutput::error("The arguments are no object");
+            match self.run_or_ask(action, context, progress, cancel).await {
+                Ran::Output(output) => output,
+                Ran::Asks(_) => ToolOutput::error("it asks something of the user, and nobody is here to answer"),
+            }
+        })
+    }
+
+    fn run_or_ask<'a>(
+        &'a self,
+        action: &'a Action,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, Ran> {
+        let bounds = (context.output_bytes_max, progress);
+        Box::pin(self.until_cancelled(action, None, bounds, cancel))
+    }
+
+    fn put<'a>(&'a self, _action: &'a Action, state: &'a Value, mut cancel: Cancel) -> BoxFuture<'a, Put> {
+        Box::pin(async move {
+            let Some(required) = InputRequired::read(state) else {
+                return Put::Ended(ToolOutput::error("What the call asked was not kept"));
             };
             tokio::select! {
                 biased;
-                () = cancelled(&mut cancel) => ToolOutput::error(CANCELLED),
-                output = self.call(arguments, context.output_bytes_max, progress) => output,
+                () = cancelled(&mut cancel) => Put::Waits(self.line(CANCELLED)),
+                answers = self.caller.answers(self.told(), &required) => match answers {
+                    Ok(answers) => Put::Answered(Value::Object(answers)),
+                    Err(error) => self.unanswered(&error),
+                },
             }
         })
+    }
+
+    fn go_on<'a>(
+        &'a self,
+        action: &'a Action,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+        answers: &'a Value,
+    ) -> BoxFuture<'a, Ran> {
+        let bounds = (context.output_bytes_max, progress);
+        Box::pin(self.until_cancelled(action, answers.as_object(), bounds, cancel))
     }
 }
 

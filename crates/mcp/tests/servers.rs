@@ -256,6 +256,7 @@ async fn a_tool_that_is_another_by_now() {
             tool,
             pinned: Some(pinned),
             arguments: &Map::new(),
+            answers: None,
             bytes_max: 1_000,
             watch: Arc::new(|_| {}),
         };

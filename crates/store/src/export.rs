@@ -111,6 +111,8 @@ fn markdown_section(event: &RawEvent) -> String {
         | Body::Usage(_)
         | Body::ServerAsked(_)
         | Body::ServerAnswered(_)
+        | Body::CallSuspended(_)
+        | Body::CallTakenUp(_)
         | Body::Clear
         | Body::Mark(_)
         | Body::Rewind(_)

@@ -5,7 +5,7 @@
 //! rebuild applies it to all events from the first. Both stores share it.
 //!
 //! **Waiting.** A session waits when its last turn is open and either a call was gated `ask` and has neither an answer
-//! nor a result, or the turn is suspended.
+//! nor a result, or a call asked something in the middle and was neither taken up nor declined, or the turn is suspended.
 
 use crate::{Pending, PendingState, SessionSummary};
 use aish_core::event::{Answer, Body, CallSource, Event};
@@ -73,6 +73,15 @@ impl SessionIndex {
                 }
             }
             Body::CallAnswered(data) => self.answer(&data.call_id, data.answer),
+            Body::CallSuspended(data) if self.open_turn.is_some() => {
+                self.waiting_calls.retain(|waiting| waiting.call != data.call_id);
+                self.waiting_calls.push(WaitingCall {
+                    call: data.call_id.clone(),
+                    needs_answer: true,
+                    at_client: false,
+                });
+            }
+            Body::CallTakenUp(data) => self.waiting_calls.retain(|waiting| waiting.call != data.call_id),
             Body::ToolResult(data) => self.waiting_calls.retain(|waiting| waiting.call != data.tool_call_id),
             Body::Suspended(data) => self.pending.push(Pending {
                 continuation: data.continuation.clone(),
@@ -93,6 +102,7 @@ impl SessionIndex {
             | Body::Assistant(_)
             | Body::ToolCall(_)
             | Body::CallStarted(_)
+            | Body::CallSuspended(_)
             | Body::ModelFailed(_)
             | Body::Usage(_)
             | Body::ServerAsked(_)

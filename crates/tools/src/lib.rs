@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod arguments;
+mod asks;
 pub mod bash;
 pub mod capture;
 pub mod files;
@@ -33,6 +34,7 @@ pub mod search;
 pub mod set;
 mod work;
 
+pub use asks::{Asks, Put, Ran};
 pub use work::{CANCELLED, cancelled};
 
 /// Where and within which bounds a call runs.
@@ -162,17 +164,48 @@ pub trait Tool: Send + Sync {
         progress: &'a dyn Progress,
         cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput>;
+
+    /// Runs a call as [`Tool::run`] does, for a driver that can wait for what it asks (SPEC 6.9). Only a tool whose calls may
+    /// stop in the middle has one of its own.
+    fn run_or_ask<'a>(
+        &'a self,
+        action: &'a Action,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, Ran> {
+        Box::pin(async move { Ran::Output(self.run(action, context, progress, cancel).await) })
+    }
+
+    /// Puts what a call asked to the person who is here now; `state` is that of its [`Asks`]. Nobody but the person hears of it:
+    /// it may be done again.
+    fn put<'a>(&'a self, _action: &'a Action, _state: &'a Value, _cancel: Cancel) -> BoxFuture<'a, Put> {
+        Box::pin(std::future::ready(Put::Ended(ToolOutput::error(ASKS_NOTHING))))
+    }
+
+    /// Goes on with a call whose questions are answered; `answers` is what [`Tool::put`] gave.
+    fn go_on<'a>(
+        &'a self,
+        _action: &'a Action,
+        _context: &'a ToolContext,
+        _progress: &'a dyn Progress,
+        _cancel: Cancel,
+        _answers: &'a Value,
+    ) -> BoxFuture<'a, Ran> {
+        Box::pin(std::future::ready(Ran::Output(ToolOutput::error(ASKS_NOTHING))))
+    }
 }
+
+/// Of a call that waits for an answer, where its tool is one by now that asks nothing.
+const ASKS_NOTHING: &str = "The tool no longer asks what it asked";
 
 /// The path an action touches: the last one, for one that reads and writes the same.
 fn touched_path(action: &Action) -> Result<PathBuf, String> {
     let paths = action.effects.iter().rev().find_map(|effect| match effect {
         Effect::Read { path } | Effect::Write { path } => Some(path.clone()),
-        Effect::Execute { .. }
-        | Effect::Fetch { .. }
-        | Effect::Remote
-        | Effect::Delegate { .. }
-        | Effect::Internal => None,
+        Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Delegate { .. } | Effect::Internal => {
+            None
+        }
     });
     paths.ok_or_else(|| format!("The action of {} names no path", action.tool))
 }

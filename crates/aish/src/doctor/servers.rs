@@ -74,7 +74,8 @@ fn advice(alias: &str, kind: Option<&ErrorKind>) -> String {
             | ErrorKind::TooLarge
             | ErrorKind::Rpc { .. }
             | ErrorKind::Version
-            | ErrorKind::Cancelled,
+            | ErrorKind::Cancelled
+            | ErrorKind::InputRequired(_),
         ) => format!("is it an MCP server? see [mcp.servers.{alias}]"),
         None => String::new(),
     }

@@ -7,13 +7,11 @@ use super::desk::{Answer, Given, Matter};
 use aish_core::event::{Body, ServerAnswered, ServerAsked, ServerOutcome, ServerWants};
 use aish_core::id::CallId;
 use aish_core::sanitize;
-use aish_mcp::host::Question;
+use aish_mcp::host::{Question, SAMPLING_LINE};
 use serde_json::{Value, json};
 
 /// Bytes of a question that are kept as they came; of a larger one only its beginning is, as text.
 const ASKED_BYTES_MAX: usize = 64 * 1024;
-/// Characters of a question in a line.
-const LINE_CHARS_MAX: usize = 120;
 /// Characters of a problem that are told.
 const PROBLEM_CHARS_MAX: usize = 300;
 /// What is kept in the place of a value that is not.
@@ -85,14 +83,10 @@ pub(super) fn of_answer(question: u64, server: &str, answer: &Answer) -> (String
 
 /// A question as one safe line, without who asks.
 pub(super) fn line(matter: &Matter) -> String {
-    let text = match matter {
-        Matter::Elicit(Question::Form { message, .. }) => message.clone(),
-        Matter::Elicit(Question::Url { message, url, .. }) => format!("{message} ({url})"),
-        Matter::Sample(_) => "a model to answer".to_owned(),
-    };
-    let cut: String = text.chars().take(LINE_CHARS_MAX).collect();
-    let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", sanitize::single_line(&cut))
+    match matter {
+        Matter::Elicit(question) => question.line(),
+        Matter::Sample(_) => SAMPLING_LINE.to_owned(),
+    }
 }
 
 /// Why a question was not answered, where the person did not say so themselves.
@@ -165,7 +159,7 @@ mod tests {
             schema: json!({}),
         });
         let line = line(&matter);
-        assert!(line.starts_with("\\x1b[2J\\n") && line.ends_with('…') && line.chars().count() < 2 * LINE_CHARS_MAX);
+        assert!(line.starts_with("\\x1b[2J\\n") && line.ends_with('…') && line.chars().count() < 300);
         let (_, body) = of_question(7, "one", &matter);
         let Body::ServerAsked(data) = body(Some(CallId::nth(1, 2))) else {
             panic!("another event");

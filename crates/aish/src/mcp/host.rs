@@ -6,6 +6,7 @@ use super::evidence;
 use super::log::Logs;
 use super::shelf::Shelf;
 use super::troubles::Troubles;
+use crate::term::tty::Tty;
 use aish_engine::Asides;
 use aish_mcp::host::{News, Question, Reply};
 use aish_mcp::{Alias, Host};
@@ -88,6 +89,10 @@ impl Host for Front {
                 Answer::Failed(problem) => Err(problem),
             }
         })
+    }
+
+    fn is_attended(&self) -> bool {
+        Tty::open().is_some()
     }
 
     fn news(&self, server: &Alias, news: News) {

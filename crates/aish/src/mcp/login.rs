@@ -202,7 +202,8 @@ fn challenge_of(server: &Server) -> Option<&str> {
             | ErrorKind::Rpc { .. }
             | ErrorKind::Closed
             | ErrorKind::Version
-            | ErrorKind::Cancelled => None,
+            | ErrorKind::Cancelled
+            | ErrorKind::InputRequired(_) => None,
         },
         State::Connecting | State::Ready => None,
     }

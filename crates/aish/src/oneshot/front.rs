@@ -3,7 +3,7 @@
 use super::eprint_line;
 use super::written::Written;
 use crate::app::App;
-use crate::asking::{Asked, Asker, ask_all};
+use crate::asking::{Asked, Asker, ask_all, asked_lines, attend};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, broken_turn, model_advice};
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
@@ -19,7 +19,7 @@ use aish_core::Action;
 use aish_core::event::ModelFailed;
 use aish_core::redact::Redactor;
 use aish_core::turn::{StopReason, Turn};
-use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending};
+use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending, Questioned};
 use aish_tools::{Cancel, cancelled};
 use serde_json::{Value, json};
 use std::io;
@@ -130,10 +130,17 @@ impl<'a> Front<'a> {
     pub(super) async fn turn(&self, driver: &mut Driver) -> Result<Ended, Failure> {
         // A question that comes while the person is asked about a call waits for the next stretch of the turn.
         let _questions = self.clerk.as_ref().map(Clerk::open);
+        let mut tried = Vec::new();
         loop {
             let pending = match self.drive(driver).await? {
                 Outcome::Done(finished) => return Ok(Ended::Done(finished)),
                 Outcome::Asking(pending) => pending,
+                Outcome::Questions(questions) => {
+                    if attend(driver, &questions, &mut tried) {
+                        continue;
+                    }
+                    return Ok(Ended::Waiting(self.leave_asking(driver, &questions)));
+                }
                 Outcome::AwaitingClient(pending) => return Ok(Ended::Waiting(self.leave_waiting(driver, &pending))),
             };
             let Some(tty) = Tty::open() else {
@@ -309,6 +316,32 @@ impl<'a> Front<'a> {
             let (call_id, digest) = (&call.call_id, call.digest.short());
             self.say(&format!(
                 "or from a script: aish resume {id} --approve {call_id}:{digest}, or --deny {call_id}"
+            ));
+        }
+        APPROVAL_NEEDED
+    }
+
+    /// The same, where calls wait for somebody to answer what they ask (SPEC 6.9).
+    fn leave_asking(&self, driver: &Driver, questions: &[Questioned]) -> u8 {
+        if self.output == Output::Json {
+            let calls: Vec<Pending> = questions.iter().map(|question| question.call.clone()).collect();
+            let mut object = object(driver, "", "pending", &calls, &Value::Null);
+            let pending = object.get_mut("pending").and_then(Value::as_array_mut);
+            for (entry, question) in pending.into_iter().flatten().zip(questions) {
+                if let Some(entry) = entry.as_object_mut() {
+                    entry.insert("kind".to_owned(), json!("question"));
+                    entry.insert("asks".to_owned(), json!(question.asks));
+                }
+            }
+            self.print_json(&object);
+        }
+        questions.iter().flat_map(asked_lines).for_each(|line| self.say(&line));
+        let id = driver.session().id();
+        self.say(&format!("answer at a terminal: aish resume {id}"));
+        if let Some(first) = questions.first() {
+            let call_id = &first.call.call_id;
+            self.say(&format!(
+                "or decline it from a script: aish resume {id} --deny {call_id}"
             ));
         }
         APPROVAL_NEEDED

@@ -25,7 +25,7 @@ use crate::prices::Prices;
 use crate::term::{Form, Stream};
 use crate::usage::Gauge;
 use aish_core::event::ModelFailed;
-use aish_core::turn::StopReason;
+use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Driver, Engine};
 use complete::Words;
 use editor::{Editor, EditorSetup};
@@ -278,10 +278,10 @@ impl Repl {
 
     /// A turn that is open from before: what waits is asked at once; what was cut off is the person's to decide.
     async fn open_turn(&mut self) -> Result<(), ReplError> {
-        if self.driver.session().open_turn().is_none() {
+        let Some(is_waiting) = self.driver.session().open_turn().map(Turn::is_waiting) else {
             return Ok(());
-        }
-        if self.driver.pending().is_empty() {
+        };
+        if !is_waiting {
             self.front.say("the last turn was cut off before its end").await;
             self.driver.tell_doubt(&self.front.notices);
             self.front.catch_up().await;

@@ -90,6 +90,8 @@ fn again(event: &Event, calls: &BTreeMap<&CallId, String>, renderer: &mut Render
         | Body::Usage(_)
         | Body::ServerAsked(_)
         | Body::ServerAnswered(_)
+        | Body::CallSuspended(_)
+        | Body::CallTakenUp(_)
         | Body::Clear
         | Body::Mark(_)
         | Body::Rewind(_)

@@ -12,7 +12,7 @@ use crate::term::tty::{Line, Person as _, Tty};
 use crate::usage::{self, Tally};
 use aish_core::message::Part;
 use aish_core::turn::{StopReason, Turn};
-use aish_engine::{EngineError, Finished, Outcome, Pending};
+use aish_engine::{EngineError, Finished, Outcome, Pending, Questioned};
 use std::io;
 use std::path::PathBuf;
 
@@ -110,6 +110,7 @@ impl Repl {
     async fn drive_to_end(&mut self) -> Result<TurnEnd, ReplError> {
         // A question that comes while the person is asked about a call waits for the next stretch of the turn.
         let _questions = self.front.keep_questions();
+        let mut tried = Vec::new();
         let finished = loop {
             let driver = &mut self.driver;
             let outcome = self
@@ -121,6 +122,12 @@ impl Repl {
                 Ok(Outcome::Done(finished)) => break finished,
                 Ok(Outcome::AwaitingClient(pending)) => return self.waits_for_client(&pending).await,
                 Ok(Outcome::Asking(pending)) => pending,
+                Ok(Outcome::Questions(questions)) => {
+                    if self.front.leave_status().is_none() && asking::attend(&mut self.driver, &questions, &mut tried) {
+                        continue;
+                    }
+                    return self.waits_for_answers(&questions).await;
+                }
             };
             if self.front.leave_status().is_some() {
                 return Ok(TurnEnd::Waiting);
@@ -244,6 +251,19 @@ impl Repl {
         let id = self.driver.session().id().clone();
         self.front
             .say(&format!("nobody can be asked here; at a terminal: aish resume {id}"))
+            .await;
+        Ok(TurnEnd::Waiting)
+    }
+
+    async fn waits_for_answers(&mut self, questions: &[Questioned]) -> Result<TurnEnd, ReplError> {
+        for line in questions.iter().flat_map(asking::asked_lines) {
+            self.front.say(&line).await;
+        }
+        let id = self.driver.session().id().clone();
+        self.front
+            .say(&format!(
+                "the turn waits for an answer; at a terminal: aish resume {id}"
+            ))
             .await;
         Ok(TurnEnd::Waiting)
     }

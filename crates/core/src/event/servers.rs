@@ -1,8 +1,11 @@
-//! What MCP servers ask while a call runs, and what became of it (SPEC 6.9): evidence only. No fold depends on it.
+//! What MCP servers ask while a call runs, and what became of it (SPEC 6.9).
 //!
-//! A question that has no answer in the ledger was taken back together with the call it belongs to, or with the process.
+//! [`ServerAsked`] and [`ServerAnswered`] are evidence only: no fold depends on them. A question that has no answer in the ledger
+//! was taken back together with the call it belongs to, or with the process. [`CallSuspended`] and [`CallTakenUp`] are steps of a
+//! call whose server waits for the answer without holding anything open.
 
 use super::data::Usage;
+use crate::action::Digest;
 use crate::id::CallId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -71,4 +74,26 @@ pub enum ServerOutcome {
     Dismissed,
     /// It could not be answered.
     Failed,
+}
+
+/// A call cannot go on before somebody answers what it asks, and nobody was there: it waits, and nothing of it runs meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallSuspended {
+    /// Which call.
+    pub call_id: CallId,
+    /// What it asks, a line for each question; whoever ran it has escaped and bounded them.
+    #[serde(default)]
+    pub asks: Vec<String>,
+    /// What whoever runs it needs in order to go on, as it was given: for an MCP server its `inputRequests` and `requestState`.
+    #[serde(default)]
+    pub state: Value,
+}
+
+/// What a suspended call asked is answered, and it is about to go on; in the ledger before it does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallTakenUp {
+    /// Which call.
+    pub call_id: CallId,
+    /// The digest of what goes on: that of what was started.
+    pub digest: Digest,
 }

@@ -4,10 +4,10 @@
 //! may have lost a race: it appends what was legal when it looked, and only the fold knows whether it still is (SPEC 3.5b).
 
 use super::step::{self, Step};
-use super::{Call, InvalidEvent, Last, LastReply, Turn};
+use super::{Asking, Call, InvalidEvent, Last, LastReply, Turn};
 use crate::event::{
-    Assistant, Body, CallAnswered, CallGated, CallStarted, Cancelled, Continuation, Event, ModelFailed, ReplyStop,
-    ResultEnd, ToolCall, ToolResult, TurnEnded,
+    Answer, Assistant, Body, CallAnswered, CallGated, CallStarted, CallSuspended, CallTakenUp, Cancelled, Continuation,
+    Event, ModelFailed, ReplyStop, ResultEnd, ToolCall, ToolResult, TurnEnded,
 };
 use crate::id::CallId;
 use crate::message::Part;
@@ -41,6 +41,8 @@ impl Turn {
             Body::CallGated(data) => self.apply_gated(data),
             Body::CallAnswered(data) => self.apply_answered(data),
             Body::CallStarted(data) => self.apply_started(data),
+            Body::CallSuspended(data) => self.apply_call_suspended(data),
+            Body::CallTakenUp(data) => self.apply_taken_up(data),
             Body::ToolResult(data) => self.apply_result(data, event.seq),
             Body::ModelFailed(data) => self.apply_failed(data),
             Body::Suspended(data) => self.apply_suspended(data),
@@ -78,7 +80,7 @@ impl Turn {
         self.expect_unclosed()?;
         match self.next() {
             Step::CallModel { model, .. } => Ok(model),
-            Step::Gate(_) | Step::AskApproval(_) | Step::RunTools(_) | Step::AwaitClient(_) => {
+            Step::Gate(_) | Step::AskApproval(_) | Step::RunTools(_) | Step::AwaitPerson(_) | Step::AwaitClient(_) => {
                 Err(InvalidEvent::OpenCalls)
             }
             Step::Done(_) => Err(InvalidEvent::TurnClosed),
@@ -222,6 +224,7 @@ impl Turn {
             gated: None,
             answered: None,
             started: false,
+            asking: Asking::Nothing,
             end: None,
             same_as,
             arguments_key,
@@ -249,6 +252,9 @@ impl Turn {
     fn apply_answered(&mut self, data: &CallAnswered) -> Result<(), InvalidEvent> {
         let closed = self.is_closed();
         let call = self.call_mut(&data.call_id)?;
+        if let Some(outcome) = call.apply_refusal(data, closed) {
+            return outcome;
+        }
         if let Some(earlier) = &call.answered {
             // The same answer again is accepted and changes nothing (SPEC 3.3).
             return if earlier.answer == data.answer && earlier.digest == data.digest {
@@ -294,6 +300,29 @@ impl Turn {
         Ok(())
     }
 
+    fn apply_call_suspended(&mut self, data: &CallSuspended) -> Result<(), InvalidEvent> {
+        self.expect_unclosed()?;
+        let call = self.call_mut(&data.call_id)?;
+        if !call.is_in_doubt() {
+            return Err(call.problem("does not run"));
+        }
+        call.asking = Asking::Waits;
+        Ok(())
+    }
+
+    fn apply_taken_up(&mut self, data: &CallTakenUp) -> Result<(), InvalidEvent> {
+        self.expect_unclosed()?;
+        let call = self.call_mut(&data.call_id)?;
+        if !call.awaits_person() {
+            return Err(call.problem("does not wait for an answer"));
+        }
+        if call.digest() != Some(&data.digest) {
+            return Err(InvalidEvent::Digest(data.call_id.clone()));
+        }
+        call.asking = Asking::Nothing;
+        Ok(())
+    }
+
     fn apply_result(&mut self, data: &ToolResult, seq: u64) -> Result<(), InvalidEvent> {
         // What would come next is worth finding out only where the answer matters: a long session is folded at every start.
         let never_started = self.call(&data.tool_call_id).is_some_and(|call| !call.started);
@@ -318,7 +347,7 @@ impl Turn {
             ResultEnd::Duplicate if call.same_as.is_none() => return Err(call.problem("is no duplicate")),
             ResultEnd::Duplicate if original_open => return Err(call.problem("repeats a call that has not ended")),
             ResultEnd::Declined | ResultEnd::Denied | ResultEnd::Invalid | ResultEnd::NotRun | ResultEnd::Limit
-                if call.started =>
+                if call.started && !call.may_stop_as(data.end) =>
             {
                 return Err(call.problem("was started"));
             }
@@ -409,6 +438,36 @@ impl Call {
         InvalidEvent::Call {
             call: self.id.clone(),
             problem,
+        }
+    }
+
+    /// The answer to what it asks in the middle, if this is one: only a no can be given in this way.
+    fn apply_refusal(&mut self, data: &CallAnswered, closed: bool) -> Option<Result<(), InvalidEvent>> {
+        match &self.asking {
+            Asking::Waits if data.answer == Answer::Deny => {}
+            Asking::Refused(earlier) if earlier.answer == data.answer && earlier.digest == data.digest => {
+                return Some(Ok(()));
+            }
+            Asking::Refused(_) => return Some(Err(InvalidEvent::AnsweredOtherwise(data.call_id.clone()))),
+            Asking::Nothing | Asking::Waits => return None,
+        }
+        Some(if closed || !self.is_open() {
+            Err(InvalidEvent::TurnClosed)
+        } else if self.digest() != Some(&data.digest) {
+            Err(InvalidEvent::Digest(data.call_id.clone()))
+        } else {
+            self.asking = Asking::Refused(data.clone());
+            Ok(())
+        })
+    }
+
+    /// True for the ends of a started call that does not go on: nothing of it runs while it waits for an answer.
+    fn may_stop_as(&self, end: ResultEnd) -> bool {
+        match &self.asking {
+            Asking::Nothing => false,
+            // Rules are judged once more before it goes on, and its tool may be another by then.
+            Asking::Waits => matches!(end, ResultEnd::Denied | ResultEnd::Invalid),
+            Asking::Refused(_) => end == ResultEnd::Declined,
         }
     }
 

@@ -2,9 +2,13 @@
 //! text, so that the next request is valid for the strictest chat template (SPEC 3.7).
 
 use super::step::INTERRUPTED;
-use super::{Call, Last, StopReason, Turn};
+use super::{Asking, Call, Last, StopReason, Turn};
 use crate::event::{Assistant, Body, Cancelled, Draft, ReplyStop, ResultEnd, ToolResult, TurnEnded};
 use serde_json::json;
+
+/// What the model is told of a call that was never answered what it asked: what it did before it asked stands.
+const LEFT_ASKING: &str =
+    "interrupted: the call asked something of the user, and the turn was stopped before an answer";
 
 impl Turn {
     /// The events that end the turn, all to be appended at once; none if it has ended. A turn that was cancelled ends as
@@ -57,10 +61,10 @@ impl Turn {
     }
 
     fn cut_result(&self, call: &Call) -> Draft {
-        let (end, error) = if call.started {
-            (ResultEnd::Interrupted, INTERRUPTED)
-        } else {
-            (ResultEnd::NotRun, "not run: the turn was stopped first")
+        let (end, error) = match &call.asking {
+            Asking::Waits | Asking::Refused(_) => (ResultEnd::Interrupted, LEFT_ASKING),
+            Asking::Nothing if call.started => (ResultEnd::Interrupted, INTERRUPTED),
+            Asking::Nothing => (ResultEnd::NotRun, "not run: the turn was stopped first"),
         };
         let data = ToolResult {
             tool_call_id: call.id.clone(),

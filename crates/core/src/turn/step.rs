@@ -1,8 +1,8 @@
 //! What must happen next in a turn: the decision half of the fold.
 
-use super::{Call, Last, LastReply, StopReason, ToolChoice, Turn};
+use super::{Asking, Call, Last, LastReply, StopReason, ToolChoice, Turn};
 use crate::action::{Digest, canonical_json};
-use crate::event::{CallSource, ReplyStop, ResultEnd};
+use crate::event::{CallAnswered, CallSource, ReplyStop, ResultEnd};
 use crate::id::CallId;
 use crate::policy::Verdict;
 use serde_json::{Value, json};
@@ -29,6 +29,9 @@ pub enum Step {
     AskApproval(Vec<CallId>),
     /// Do these in order, each ending in a `tool_result`.
     RunTools(Vec<Job>),
+    /// Return, unless whoever is there can be asked: these stopped in the middle to ask something. Each goes on after a
+    /// `call_taken_up`, in order, or ends in a `tool_result`.
+    AwaitPerson(Vec<Job>),
     /// Return: the remote client executes these; each ends in a `tool_result`.
     AwaitClient(Vec<CallId>),
     /// Nothing but closing remains: append what [`Turn::closing`] gives, if anything.
@@ -49,7 +52,7 @@ pub struct Job {
 /// How a call comes to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// By running it: append `call_started`, then run.
+    /// By running it: append `call_started`, then run. In [`Step::AwaitPerson`]: `call_taken_up`, then go on.
     Run {
         /// The digest that was approved; what runs must have the same.
         digest: Digest,
@@ -134,6 +137,13 @@ impl Turn {
         let unanswered = ids(open().filter(|call| call.awaits_answer()).collect());
         if !unanswered.is_empty() {
             return Step::AskApproval(unanswered);
+        }
+        let asking: Vec<Job> = open()
+            .filter(|call| call.awaits_person())
+            .map(|call| self.job(call, self.how_allowed(call)))
+            .collect();
+        if !asking.is_empty() {
+            return Step::AwaitPerson(asking);
         }
         let client = |call: &&Call| call.is_client() && call.may_run();
         let waiting = ids(open().take_while(client).collect());
@@ -305,12 +315,21 @@ impl Turn {
     }
 
     fn how(&self, call: &Call) -> How {
-        if call.started {
-            return How::error(INTERRUPTED, ResultEnd::Interrupted);
+        match &call.asking {
+            Asking::Refused(answered) => return declined(answered),
+            Asking::Nothing | Asking::Waits if call.started => {
+                return How::error(INTERRUPTED, ResultEnd::Interrupted);
+            }
+            Asking::Nothing | Asking::Waits => {}
         }
         if let Some(same) = &call.same_as {
             return How::SameAs(same.clone());
         }
+        self.how_allowed(call)
+    }
+
+    /// What gate and person made of a call that has not come to an end.
+    fn how_allowed(&self, call: &Call) -> How {
         let Some(gated) = &call.gated else {
             return How::error("Not run: it was never judged", ResultEnd::NotRun);
         };
@@ -327,12 +346,7 @@ impl Turn {
                 }
             }
             (Verdict::Deny, _, _) => How::error(format!("denied by policy: {}", gated.rule), ResultEnd::Denied),
-            (Verdict::Ask, _, Some(answered)) if !call.may_run() => match answered.reason.as_deref() {
-                Some(reason) if !reason.is_empty() => {
-                    How::error(format!("declined by the user: {reason}"), ResultEnd::Declined)
-                }
-                Some(_) | None => How::error("declined by the user", ResultEnd::Declined),
-            },
+            (Verdict::Ask, _, Some(answered)) if !call.may_run() => declined(answered),
             (Verdict::Allow | Verdict::Ask, Some(digest), _) if gated.source != CallSource::Client => How::Run {
                 digest: digest.clone(),
                 read_only: gated.read_only,
@@ -349,6 +363,16 @@ impl Turn {
         } else {
             self.round_start
         }
+    }
+}
+
+/// What the model is told of a person's no.
+fn declined(answered: &CallAnswered) -> How {
+    match answered.reason.as_deref() {
+        Some(reason) if !reason.is_empty() => {
+            How::error(format!("declined by the user: {reason}"), ResultEnd::Declined)
+        }
+        Some(_) | None => How::error("declined by the user", ResultEnd::Declined),
     }
 }
 

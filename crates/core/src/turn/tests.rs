@@ -111,6 +111,15 @@ impl Script {
                 call_id: id(),
                 digest: digest(),
             })),
+            "asks" => draft(Body::CallSuspended(CallSuspended {
+                call_id: id(),
+                asks: vec!["Which one?".into()],
+                state: serde_json::Value::Null,
+            })),
+            "taken" => draft(Body::CallTakenUp(CallTakenUp {
+                call_id: id(),
+                digest: digest(),
+            })),
             "result" => self.result(&words),
             "blank" => self.reply(ReplyStop::Closing, " ", false),
             "steer" => Draft::user(1, "and mind the tests"),
@@ -266,6 +275,10 @@ fn shown(step: &Step) -> String {
         Step::Gate(calls) => format!("gate {}", list(calls)),
         Step::AskApproval(calls) => format!("ask {}", list(calls)),
         Step::AwaitClient(calls) => format!("client {}", list(calls)),
+        Step::AwaitPerson(jobs) => {
+            let jobs: Vec<String> = jobs.iter().map(shown_job).collect();
+            format!("person {}", jobs.join(", "))
+        }
         Step::RunTools(jobs) => {
             let jobs: Vec<String> = jobs.iter().map(shown_job).collect();
             format!("do {}", jobs.join(", "))
@@ -291,6 +304,7 @@ fn check(script: &str, next: &str) {
 }
 
 mod approval;
+mod asking;
 mod calls;
 mod ends;
 mod handover;

@@ -5,8 +5,8 @@ use super::ledger::Ledger;
 use super::support::request::assert_well_formed;
 use super::support::rng::Rng;
 use aish_core::event::{
-    Assistant, Body, CallGated, CallSource, CallStarted, Continuation, Draft, Function, ModelFailed, ReplyStop,
-    ResultEnd, ToolCall, ToolResult, Usage,
+    Assistant, Body, CallGated, CallSource, CallStarted, CallSuspended, CallTakenUp, Continuation, Draft, Function,
+    ModelFailed, ReplyStop, ResultEnd, ToolCall, ToolResult, Usage,
 };
 use aish_core::id::{CallId, ContinuationId};
 use aish_core::message::{Message, Part, ToolChoice};
@@ -114,6 +114,17 @@ impl Driver {
                 ledger.catch_up(&mut self.view);
                 return behind;
             }
+            Step::AwaitPerson(jobs) => {
+                assert!(!jobs.is_empty());
+                let number = turn.number();
+                let behind = self.view.last_seq() != ledger.events.len() as u64;
+                // Somebody is here, and has the answers, or nobody is.
+                if rng.percent(50) {
+                    return self.take_up(number, rng.pick(&jobs), ledger);
+                }
+                ledger.catch_up(&mut self.view);
+                return behind;
+            }
             Step::RunTools(jobs) => {
                 assert!(!jobs.is_empty());
                 self.doing = Doing::Working {
@@ -127,6 +138,22 @@ impl Driver {
                 assert!(!drafts.is_empty());
                 let _refused = ledger.append(&mut self.view, drafts);
             }
+        }
+        true
+    }
+
+    fn take_up(&mut self, turn: u64, job: Job, ledger: &mut Ledger) -> bool {
+        let How::Run { digest, .. } = job.how else {
+            panic!("{job:?} cannot go on");
+        };
+        let call_id = job.call.clone();
+        let body = Body::CallTakenUp(CallTakenUp { call_id, digest });
+        if ledger.append(&mut self.view, vec![Draft::new(turn, "", body)]).is_ok() {
+            self.doing = Doing::Working {
+                turn,
+                jobs: VecDeque::new(),
+                running: vec![job.call],
+            };
         }
         true
     }
@@ -161,6 +188,15 @@ impl Driver {
                 return;
             }
             let done = running.swap_remove(rng.below(running.len()));
+            if rng.percent(15) {
+                // Refused where the turn was closed meanwhile: nobody will answer it.
+                let _refused = ledger.append(&mut self.view, vec![suspended(turn, &done)]);
+                if !running.is_empty() {
+                    let jobs = VecDeque::new();
+                    self.doing = Doing::Working { turn, jobs, running };
+                }
+                return;
+            }
             let result = result(turn, &self.view, &done, "done", ResultEnd::Completed, rng.percent(80));
             // SPEC 3.5b: what ran may always be told, whatever came in between.
             ledger.append(&mut self.view, vec![result]).unwrap();
@@ -203,6 +239,16 @@ impl Driver {
             self.doing = Doing::Working { turn, jobs, running };
         }
     }
+}
+
+/// A call that stops in the middle to ask something.
+pub fn suspended(turn: u64, id: &CallId) -> Draft {
+    let data = CallSuspended {
+        call_id: id.clone(),
+        asks: vec!["Which one?".into()],
+        state: json!({ "of": id.as_str() }),
+    };
+    Draft::new(turn, "", Body::CallSuspended(data))
 }
 
 /// The result of a call as a draft.

@@ -3,10 +3,10 @@
 //! An honest driver does what `next` says and would never find out that a rule of `apply` is missing; a driver that lost a
 //! race, or has a bug, would.
 
-use super::driver::{Executions, digest, result};
+use super::driver::{Executions, digest, result, suspended};
 use super::ledger::Ledger;
 use super::support::rng::Rng;
-use aish_core::event::{Body, CallGated, CallSource, CallStarted, Draft, Function, ResultEnd, ToolCall};
+use aish_core::event::{Body, CallGated, CallSource, CallStarted, CallTakenUp, Draft, Function, ResultEnd, ToolCall};
 use aish_core::id::{CallId, ReplyId};
 use aish_core::policy::Verdict;
 use aish_core::session::Session;
@@ -45,7 +45,14 @@ pub fn try_anything(ledger: &mut Ledger, view: &mut Session, rng: &mut Rng, exec
         return;
     }
     let call_id = rng.pick(&calls);
-    let draft = match rng.below(10) {
+    let draft = match rng.below(12) {
+        9 => suspended(number, &call_id),
+        10 => {
+            let gated = turn.call(&call_id).and_then(|call| call.gated.clone());
+            let digest = gated.and_then(|gated| gated.digest).unwrap_or_else(|| digest(0));
+            let call_id = call_id.clone();
+            Draft::new(number, "", Body::CallTakenUp(CallTakenUp { call_id, digest }))
+        }
         0..6 => {
             let gated = turn.call(&call_id).and_then(|call| call.gated.clone());
             let shown = gated.and_then(|gated| gated.digest).filter(|_| rng.percent(80));

@@ -14,7 +14,8 @@ use aish_core::policy::{ApprovalMode, Policy};
 use aish_core::redact::Redactor;
 use aish_core::session::Session;
 use aish_engine::{
-    AnswerRequest, Driver, Engine, EngineError, Finished, Model, Models, Notice, Notices, Outcome, Pending, Settings,
+    AnswerRequest, Driver, Engine, EngineError, Finished, Model, Models, Notice, Notices, Outcome, Pending, Questioned,
+    Settings,
 };
 use aish_provider::scripted::{Act, Scripted};
 use aish_provider::{ErrorKind, Provider, ProviderError};
@@ -196,7 +197,9 @@ pub async fn finish(driver: &mut Driver, text: &str) -> Finished {
 pub fn done(outcome: Outcome) -> Finished {
     match outcome {
         Outcome::Done(finished) => finished,
-        other @ (Outcome::Asking(_) | Outcome::AwaitingClient(_)) => panic!("not done: {other:?}"),
+        other @ (Outcome::Asking(_) | Outcome::Questions(_) | Outcome::AwaitingClient(_)) => {
+            panic!("not done: {other:?}")
+        }
     }
 }
 
@@ -204,7 +207,19 @@ pub fn done(outcome: Outcome) -> Finished {
 pub fn asking(outcome: Outcome) -> Vec<Pending> {
     match outcome {
         Outcome::Asking(pending) => pending,
-        other @ (Outcome::Done(_) | Outcome::AwaitingClient(_)) => panic!("does not ask: {other:?}"),
+        other @ (Outcome::Done(_) | Outcome::Questions(_) | Outcome::AwaitingClient(_)) => {
+            panic!("does not ask: {other:?}")
+        }
+    }
+}
+
+/// What calls ask in the middle.
+pub fn questions(outcome: Outcome) -> Vec<Questioned> {
+    match outcome {
+        Outcome::Questions(questions) => questions,
+        other @ (Outcome::Done(_) | Outcome::Asking(_) | Outcome::AwaitingClient(_)) => {
+            panic!("asks nothing: {other:?}")
+        }
     }
 }
 

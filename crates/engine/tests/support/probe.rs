@@ -3,11 +3,11 @@
 use aish_core::action::{Action, Digest, Effect, Hint};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
-use aish_tools::{Cancel, Progress, Tool, ToolContext, ToolOutput};
+use aish_tools::{Asks, Cancel, Progress, Put, Ran, Tool, ToolContext, ToolOutput};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 /// What a run does. Its call has one argument, the number `n`.
@@ -24,6 +24,8 @@ pub enum Doing {
     Insist(Arc<Latch>),
     /// Waits until at least `n` is counted.
     After(watch::Sender<u64>),
+    /// Stops in the middle to ask; putting the question passes this latch, if there is one.
+    Ask(Option<Arc<Latch>>),
 }
 
 /// Holds a run until the test has seen what it wants to see.
@@ -64,6 +66,8 @@ pub struct Probe {
     doing: Doing,
     runs: AtomicUsize,
     cancelled: AtomicUsize,
+    /// What it went on with.
+    went_on: Mutex<Vec<Value>>,
 }
 
 impl Probe {
@@ -115,12 +119,18 @@ impl Probe {
             doing,
             runs: AtomicUsize::new(0),
             cancelled: AtomicUsize::new(0),
+            went_on: Mutex::default(),
         })
     }
 
     /// How often it ran.
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
+    }
+
+    /// What it went on with, once for each time it did.
+    pub fn went_on(&self) -> Vec<Value> {
+        self.went_on.lock().unwrap().clone()
     }
 
     /// How many runs were asked to stop and did.
@@ -176,6 +186,7 @@ impl Tool for Probe {
                     latch.pass().await;
                     answer("let go", n)
                 }
+                Doing::Ask(_) => ToolOutput::error("asks, and nobody waits"),
                 Doing::After(count) => {
                     count.subscribe().wait_for(|count| *count >= n).await.unwrap();
                     answer("in order", n)
@@ -183,6 +194,54 @@ impl Tool for Probe {
             }
         }
         .boxed()
+    }
+
+    fn run_or_ask<'a>(
+        &'a self,
+        action: &'a Action,
+        context: &'a ToolContext,
+        progress: &'a dyn Progress,
+        cancel: Cancel,
+    ) -> BoxFuture<'a, Ran> {
+        async move {
+            let output = self.run(action, context, progress, cancel).await;
+            match &self.doing {
+                Doing::Ask(_) => Ran::Asks(Asks {
+                    lines: vec!["Which one?".to_owned()],
+                    state: json!({ "of": action.arguments }),
+                }),
+                Doing::Answer(_)
+                | Doing::Print(_)
+                | Doing::Panic
+                | Doing::Wait(_)
+                | Doing::Insist(_)
+                | Doing::After(_) => Ran::Output(output),
+            }
+        }
+        .boxed()
+    }
+
+    fn put<'a>(&'a self, _action: &'a Action, state: &'a Value, _cancel: Cancel) -> BoxFuture<'a, Put> {
+        async move {
+            if let Doing::Ask(Some(latch)) = &self.doing {
+                latch.pass().await;
+            }
+            Put::Answered(json!({ "state": state, "answer": "blue" }))
+        }
+        .boxed()
+    }
+
+    fn go_on<'a>(
+        &'a self,
+        action: &'a Action,
+        _context: &'a ToolContext,
+        _progress: &'a dyn Progress,
+        _cancel: Cancel,
+        answers: &'a Value,
+    ) -> BoxFuture<'a, Ran> {
+        self.went_on.lock().unwrap().push(answers.clone());
+        let n = action.arguments.get("n").and_then(Value::as_u64).unwrap_or_default();
+        std::future::ready(Ran::Output(answer("answered", n))).boxed()
     }
 }
 

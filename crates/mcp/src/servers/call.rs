@@ -3,8 +3,8 @@
 use super::{Server, Servers};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
-use crate::tool::{Call, Caller};
-use crate::{ErrorKind, McpError};
+use crate::tool::{Call, Caller, Told};
+use crate::{ErrorKind, InputRequired, McpError};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ impl Caller for Servers {
         Box::pin(async move {
             let alias = call.alias.as_str();
             let peer = self.peer(alias).await?;
-            self.check_definition(&call)?;
+            self.check_definition(&call.told())?;
             match self.ask(&peer, &call).await {
                 Err(lost) if lost.is_connection() => {
                     self.reconnect(alias, &peer, &lost).await;
@@ -23,7 +23,7 @@ impl Caller for Servers {
                         return Err(lost);
                     }
                     let peer = self.peer_but(alias, Some(&peer)).await?;
-                    self.check_definition(&call)?;
+                    self.check_definition(&call.told())?;
                     self.ask(&peer, &call).await
                 }
                 Err(refused) if matches!(refused.kind, ErrorKind::Unauthorized { .. }) => {
@@ -36,6 +36,18 @@ impl Caller for Servers {
         })
     }
 
+    fn answers<'a>(
+        &'a self,
+        call: Told<'a>,
+        required: &'a InputRequired,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, McpError>> {
+        Box::pin(async move {
+            let peer = self.peer(call.alias.as_str()).await?;
+            self.check_definition(&call)?;
+            peer.answers(required).await
+        })
+    }
+
     fn status(&self, line: &str) {
         self.host.say(line);
     }
@@ -43,7 +55,7 @@ impl Caller for Servers {
 
 impl Servers {
     /// A call that waited for its server may find another tool of that name there than the one that was let through (SPEC 6.8).
-    fn check_definition(&self, call: &Call<'_>) -> Result<(), McpError> {
+    fn check_definition(&self, call: &Told<'_>) -> Result<(), McpError> {
         let Some(pinned) = call.pinned else {
             return Ok(());
         };
@@ -66,10 +78,11 @@ impl Servers {
         let Some(timeout) = self.get(call.alias.as_str()).map(|server| server.config.timeout) else {
             return Err(McpError::new(ErrorKind::Closed, "it was disconnected"));
         };
-        let params = Map::from_iter([
+        let mut params = Map::from_iter([
             ("name".to_owned(), Value::from(call.tool)),
             ("arguments".to_owned(), Value::Object(call.arguments.clone())),
         ]);
+        params.extend(call.answers.cloned().unwrap_or_default());
         let watch = Arc::clone(&call.watch);
         let result = peer.request("tools/call", params, timeout, Some(watch)).await?;
         Ok(Outcome::read(call.alias, &result, call.bytes_max))

@@ -155,6 +155,10 @@ impl Host for Listening {
         self.host.news(server, news);
     }
 
+    fn is_attended(&self) -> bool {
+        self.host.is_attended()
+    }
+
     fn say(&self, line: &str) {
         self.host.say(line);
     }
@@ -182,6 +186,7 @@ fn goes_away(problem: &McpError) -> bool {
         | ErrorKind::TooLarge
         | ErrorKind::Rpc { .. }
         | ErrorKind::Version
-        | ErrorKind::Cancelled => false,
+        | ErrorKind::Cancelled
+        | ErrorKind::InputRequired(_) => false,
     }
 }

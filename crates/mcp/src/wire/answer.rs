@@ -38,37 +38,16 @@ pub(super) async fn answer(session: &Session, method: &str, params: Value) -> Re
 
 async fn by_the_person(session: &Session, method: &str, params: Value) -> Result<Value, Refusal> {
     match method {
-        "elicitation/create" => Ok(elicit(session, question(params)?).await),
+        "elicitation/create" => {
+            let question =
+                Question::read(params).map_err(|missing| Refusal::new(ErrorCode::INVALID_PARAMS, missing))?;
+            Ok(elicit(session, question).await)
+        }
         "sampling/createMessage" => {
             let sampled = session.host.sample(&session.alias, params).await;
             sampled.map_err(|reason| Refusal::new(ErrorCode(DECLINED_CODE), reason))
         }
         other => Err(Refusal::new(ErrorCode::METHOD_NOT_FOUND, other)),
-    }
-}
-
-fn question(mut params: Value) -> Result<Question, Refusal> {
-    let mut text = |name: &str| match params.get_mut(name).map(Value::take) {
-        Some(Value::String(text)) => Some(text),
-        Some(_) | None => None,
-    };
-    let message = text("message").unwrap_or_default();
-    match text("mode").as_deref() {
-        Some("url") => {
-            let url = text("url").ok_or_else(|| Refusal::new(ErrorCode::INVALID_PARAMS, "url is missing"))?;
-            let id = text("elicitationId").unwrap_or_default();
-            Ok(Question::Url { message, url, id })
-        }
-        // Before 2025-11-25 there was no mode.
-        Some("form") | None => {
-            let schema = params
-                .get_mut("requestedSchema")
-                .map(Value::take)
-                .filter(Value::is_object);
-            let schema = schema.ok_or_else(|| Refusal::new(ErrorCode::INVALID_PARAMS, "requestedSchema is missing"))?;
-            Ok(Question::Form { message, schema })
-        }
-        Some(_) => Err(Refusal::new(ErrorCode::INVALID_PARAMS, "mode is neither form nor url")),
     }
 }
 

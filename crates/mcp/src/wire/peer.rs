@@ -4,8 +4,8 @@ use super::listener::{Listener, MayAsk};
 use super::session::{Session, Tap};
 use super::{call, rounds};
 use crate::host::News;
-use crate::peer::{About, Peer, Watch};
-use crate::{ErrorKind, McpError};
+use crate::peer::{About, Peer, Watch, cannot_go_on};
+use crate::{ErrorKind, InputRequired, McpError};
 use futures_util::future::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::{ClientConfig, ServerPeerInfo};
@@ -126,6 +126,16 @@ impl Peer for WirePeer {
                 watch,
             )),
         }
+    }
+
+    fn answers<'a>(&'a self, required: &'a InputRequired) -> BoxFuture<'a, Result<Map<String, Value>, McpError>> {
+        Box::pin(async move {
+            match self.rounds {
+                Rounds::One => Err(cannot_go_on()),
+                Rounds::Several if !self.session.host.is_attended() => Err(required.clone().unanswered()),
+                Rounds::Several => rounds::answered(&self.session, required.clone()).await,
+            }
+        })
     }
 
     fn ended(&self) -> BoxFuture<'_, McpError> {

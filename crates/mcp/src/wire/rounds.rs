@@ -4,6 +4,7 @@
 use super::answer::answer;
 use super::call;
 use super::session::Session;
+use crate::asked::{INPUTS_MAX, InputRequired};
 use crate::peer::Watch;
 use crate::{ErrorKind, McpError};
 use rmcp::RoleClient;
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 /// Rounds of one request.
 const ROUNDS_MAX: usize = 10;
-/// Questions of one round.
-const INPUTS_MAX: usize = 8;
+/// The one request that can be left waiting: whoever makes another one wants its result now.
+const CAN_WAIT: &str = "tools/call";
 
 /// Asks until the result is complete.
 pub(super) async fn complete(
@@ -26,30 +27,34 @@ pub(super) async fn complete(
 ) -> Result<Value, McpError> {
     for _ in 0..ROUNDS_MAX {
         let mut result = call::once(session, peer, (method, params.clone()), patience, watch.clone()).await?;
-        if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+        let Some(required) = InputRequired::of(&mut result) else {
             return Ok(result);
-        }
-        let inputs = match result.get_mut("inputRequests").map(Value::take) {
-            Some(Value::Object(inputs)) => inputs,
-            Some(_) | None => Map::new(),
         };
+        if method == CAN_WAIT && !session.host.is_attended() && required.can_wait() {
+            return Err(required.unanswered());
+        }
         // The answers of an earlier round, and its state, are not sent twice.
         params.remove("inputResponses");
         params.remove("requestState");
-        if !inputs.is_empty() {
-            params.insert(
-                "inputResponses".to_owned(),
-                Value::Object(answers(session, inputs).await?),
-            );
-        }
-        if let Some(state) = result.get_mut("requestState").map(Value::take) {
-            params.insert("requestState".to_owned(), state);
-        }
+        params.extend(answered(session, required).await?);
     }
     Err(McpError::new(
         ErrorKind::Protocol,
         format!("it asked again after {ROUNDS_MAX} rounds"),
     ))
+}
+
+/// Answers what was asked: the members that the same request has when it is made again.
+pub(super) async fn answered(session: &Session, required: InputRequired) -> Result<Map<String, Value>, McpError> {
+    let mut members = Map::new();
+    if !required.requests.is_empty() {
+        let answers = answers(session, required.requests).await?;
+        members.insert("inputResponses".to_owned(), Value::Object(answers));
+    }
+    if let Some(state) = required.state {
+        members.insert("requestState".to_owned(), state);
+    }
+    Ok(members)
 }
 
 /// Answers the questions of a round, one after the other, by their keys.

@@ -219,6 +219,7 @@ impl Client {
                 tool,
                 pinned: None,
                 arguments,
+                answers: None,
                 bytes_max: RESULT_BYTES_MAX,
                 watch: Arc::new(|_| {}),
             };

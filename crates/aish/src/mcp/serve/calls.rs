@@ -157,6 +157,12 @@ impl Calls {
                     Ok(failed("not run: nobody knows what to ask"))
                 }
             },
+            Outcome::Questions(_) => {
+                give_up(lane).await;
+                Ok(failed(
+                    "not run to its end: it asks something of a person, who is not here",
+                ))
+            }
             Outcome::AwaitingClient(_) => {
                 give_up(lane).await;
                 Ok(failed("not run: no tool here is the client's own"))
