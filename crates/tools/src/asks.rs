@@ -21,7 +21,7 @@ pub enum Ran {
 pub struct Asks {
     /// A line for each question, escaped and bounded.
     pub lines: Vec<String>,
-    /// What the tool needs in order to go on: bounded, and for the tool alone to read.
+    /// What the tool needs to go on: bounded, and for the tool alone to read.
     pub state: Value,
 }
 

@@ -84,7 +84,7 @@ pub struct CallSuspended {
     /// What it asks, a line for each question; whoever ran it has escaped and bounded them.
     #[serde(default)]
     pub asks: Vec<String>,
-    /// What whoever runs it needs in order to go on, as it was given: for an MCP server its `inputRequests` and `requestState`.
+    /// What whoever runs it needs to go on, as it was given: for an MCP server its `inputRequests` and `requestState`.
     #[serde(default)]
     pub state: Value,
 }
