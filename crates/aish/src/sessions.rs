@@ -39,7 +39,6 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
     }
 }
 
-async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
 /// The sessions that a person can mean without naming one, the last used first: not those in which a program calls the tools that
 /// are served to it, unless a person went on with them.
 pub fn of_persons(limit: usize) -> SessionFilter {
@@ -50,6 +49,7 @@ pub fn of_persons(limit: usize) -> SessionFilter {
     }
 }
 
+async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
     let sessions = store.list(SessionFilter::default()).await?;
     if sessions.is_empty() {
         eprint_line("no sessions yet");
