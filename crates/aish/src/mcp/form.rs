@@ -7,6 +7,7 @@
 use serde_json::{Number, Value};
 
 mod read;
+mod secret;
 
 #[cfg(test)]
 mod tests;
@@ -21,18 +22,8 @@ const LABEL_CHARS_MAX: usize = 200;
 const DESCRIPTION_CHARS_MAX: usize = 600;
 /// What separates several choices in an answer.
 const BETWEEN_CHOICES: [char; 2] = [',', ' '];
-/// Words in the name of a field that asks for what no form may ask for (2025-11-25: "MUST NOT … request sensitive information").
-const SECRET_WORDS: [&str; 9] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "credential",
-    "privatekey",
-    "pincode",
-];
+/// What leaves an optional field out that would have its default otherwise.
+pub const LEAVES_OUT: &str = "-";
 
 /// A form, all text as the server wrote it.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,18 +151,6 @@ impl Form {
 }
 
 impl Field {
-    /// Whether it seems to ask for what must not be typed into a form.
-    pub fn asks_for_secret(&self) -> bool {
-        let plain = |text: &str| -> String {
-            let letters = text.chars().filter(|c| c.is_alphanumeric());
-            letters.flat_map(char::to_lowercase).collect()
-        };
-        let (name, title) = (plain(&self.name), plain(&self.title));
-        SECRET_WORDS
-            .iter()
-            .any(|word| name.contains(word) || title.contains(word))
-    }
-
     /// What a person is told of the values it takes, e.g. `text, 3 to 10 characters` or `whole number, at least 1`.
     pub fn takes(&self) -> String {
         match &self.kind {
@@ -228,6 +207,11 @@ impl Field {
         }
     }
 
+    /// Whether [`LEAVES_OUT`] is what leaves it out: nothing typed takes its default.
+    pub fn has_word_to_leave_out(&self) -> bool {
+        self.need == Need::Optional && self.default.is_some()
+    }
+
     /// What a typed line means: nothing takes the default, or leaves out what may be left out.
     ///
     /// # Errors
@@ -240,6 +224,9 @@ impl Field {
                 (None, Need::Optional) => Ok(Typed::LeftOut),
                 (None, Need::Required) => Err("a value is needed".to_owned()),
             };
+        }
+        if text == LEAVES_OUT && self.has_word_to_leave_out() {
+            return Ok(Typed::LeftOut);
         }
         let value = match &self.kind {
             Kind::Text {
@@ -287,11 +274,16 @@ fn number_value(text: &str, numbers: Numbers, (min, max): (Option<f64>, Option<f
         Numbers::Whole => "that is no whole number".to_owned(),
         Numbers::Any => "that is no number".to_owned(),
     })?;
+    number_fits(&number, (min, max))?;
+    Ok(Value::Number(number))
+}
+
+fn number_fits(number: &Number, (min, max): (Option<f64>, Option<f64>)) -> Result<(), String> {
     let value = number.as_f64().unwrap_or(f64::NAN);
     if min.is_some_and(|min| value < min) || max.is_some_and(|max| value > max) {
         return Err(with_range("it must be", (min, max), "").replace("be, ", "be "));
     }
-    Ok(Value::Number(number))
+    Ok(())
 }
 
 /// The choice of that number, or of exactly these words.
@@ -314,11 +306,16 @@ fn some_of(text: &str, choices: &[Choice], (min, max): (Option<u64>, Option<u64>
             values.push(value);
         }
     }
-    let items = u64::try_from(values.len()).unwrap_or(u64::MAX);
+    count_fits(values.len(), (min, max))?;
+    Ok(Value::from(values))
+}
+
+fn count_fits(items: usize, (min, max): (Option<u64>, Option<u64>)) -> Result<(), String> {
+    let items = u64::try_from(items).unwrap_or(u64::MAX);
     if min.is_some_and(|min| items < min) || max.is_some_and(|max| items > max) {
         return Err(with_range("choose", (min, max), " of them").replace("choose, ", "choose "));
     }
-    Ok(Value::from(values))
+    Ok(())
 }
 
 impl Format {

@@ -5,19 +5,16 @@
 //! just seen and said yes to before.
 
 use super::look::{BOLD, DIM, Look};
+use super::quote::{LINE_START, WRAP_START};
 use super::rows::Rows;
 use super::tty::{Line, Person};
 use crate::mcp::address::Address;
-use crate::mcp::form::{Field, Form, Need, Typed};
+use crate::mcp::form::{Field, Form, LEAVES_OUT, Need, Typed};
 use aish_core::sanitize;
 use aish_tools::Cancel;
 use serde_json::{Map, Value};
 use std::io;
 
-/// Before every line of a server's text.
-const LINE_START: &str = "  │ ";
-/// Before a row that goes on with such a line.
-const WRAP_START: &str = "  ╎ ";
 /// Rows of a server's text that are shown unasked.
 const ROWS_MAX: usize = 16;
 /// Characters of a server's text that are shown unasked.
@@ -246,9 +243,14 @@ enum Shown {
     Whole,
 }
 
-/// `'title' [default]: `
+/// `'title' [default]: `, or `'title' [default; - leaves it out]: `
 fn ask_for(field: &Field) -> String {
-    let default = field.default_text().map(|text| format!(" [{}]", short(&text)));
+    let way_out = if field.has_word_to_leave_out() {
+        format!("; {LEAVES_OUT} leaves it out")
+    } else {
+        String::new()
+    };
+    let default = field.default_text().map(|text| format!(" [{}{way_out}]", short(&text)));
     format!("'{}'{}: ", short(&field.title), default.unwrap_or_default())
 }
 

@@ -110,7 +110,7 @@ fn a_form() {
     'Your age': 41
     3 of 4, 'nick': text, may be left out
       │ What to call you.
-    'nick' [Bo]: 
+    'nick' [Bo; - leaves it out]: 
     4 of 4, 'note': text, may be left out
     'note': 
     send: {"age":41,"colour":"g","nick":"Bo"}

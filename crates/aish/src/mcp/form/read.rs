@@ -2,6 +2,7 @@
 
 use super::{
     CHOICES_MAX, Choice, DESCRIPTION_CHARS_MAX, FIELDS_MAX, Field, Form, Format, Kind, LABEL_CHARS_MAX, Need, Numbers,
+    count_fits, number_fits, text_value,
 };
 use serde_json::{Map, Value};
 
@@ -129,24 +130,43 @@ fn bounded(mut choices: Vec<Choice>) -> Option<Vec<Choice>> {
     (1..=CHOICES_MAX).contains(&choices.len()).then_some(choices)
 }
 
+/// Whether a default is what could have been typed: a person who takes it must not send what the form itself forbids.
 fn is_value(kind: &Kind, value: &Value) -> bool {
     let is_choice = |choices: &[Choice], value: &Value| choices.iter().any(|choice| *value == choice.value);
-    match kind {
-        Kind::Text { .. } => value
-            .as_str()
-            .is_some_and(|text| text.chars().count() <= DESCRIPTION_CHARS_MAX),
-        Kind::Number {
-            numbers: Numbers::Whole,
-            ..
-        } => value.is_i64(),
-        Kind::Number {
-            numbers: Numbers::Any, ..
-        } => value.is_number(),
-        Kind::Boolean => value.is_boolean(),
-        Kind::One(choices) => is_choice(choices, value),
-        Kind::Several { choices, .. } => value
-            .as_array()
-            .is_some_and(|items| items.len() <= choices.len() && items.iter().all(|item| is_choice(choices, item))),
+    match (kind, value) {
+        (
+            Kind::Text {
+                chars_min,
+                chars_max,
+                format,
+            },
+            Value::String(text),
+        ) => {
+            let is_short = text.chars().count() <= DESCRIPTION_CHARS_MAX;
+            is_short && text_value(text, (*chars_min, *chars_max), *format).is_ok()
+        }
+        (Kind::Number { numbers, min, max }, Value::Number(number)) => {
+            let is_known = *numbers == Numbers::Any || number.is_i64();
+            is_known && number_fits(number, (*min, *max)).is_ok()
+        }
+        (Kind::Boolean, Value::Bool(_)) => true,
+        (Kind::One(choices), value) => is_choice(choices, value),
+        (
+            Kind::Several {
+                choices,
+                items_min,
+                items_max,
+            },
+            Value::Array(items),
+        ) => {
+            let are_choices = items.len() <= choices.len() && items.iter().all(|item| is_choice(choices, item));
+            let is_repeated = items
+                .iter()
+                .enumerate()
+                .any(|(at, item)| items.iter().take(at).any(|it| it == item));
+            are_choices && !is_repeated && count_fits(items.len(), (*items_min, *items_max)).is_ok()
+        }
+        (Kind::Text { .. } | Kind::Number { .. } | Kind::Boolean | Kind::Several { .. }, _) => false,
     }
 }
 

@@ -107,6 +107,12 @@ fn nothing_typed() {
     for schema in [
         json!({ "type": "integer", "default": "7" }),
         json!({ "type": "string", "enum": ["a"], "default": "b" }),
+        json!({ "type": "integer", "default": 99, "maximum": 5 }),
+        json!({ "type": "number", "default": 0.5, "minimum": 1 }),
+        json!({ "type": "string", "default": "x", "minLength": 2 }),
+        json!({ "type": "string", "default": "nobody", "format": "email" }),
+        json!({ "type": "array", "items": { "enum": ["a", "b"] }, "default": [], "minItems": 1 }),
+        json!({ "type": "array", "items": { "enum": ["a", "b"] }, "default": ["a", "a"] }),
     ] {
         assert_eq!(field(schema).default, None);
     }
@@ -114,6 +120,18 @@ fn nothing_typed() {
     let fields = Form::read(&form).unwrap().fields;
     assert_eq!((fields[0].name.as_str(), fields[1].name.as_str()), ("b", "a"));
     assert!(fields[0].check("").unwrap_err().contains("needed"));
+}
+
+/// SPEC 6.9: a default binds nobody: a field that may be left out can be left out all the same.
+#[test]
+fn a_default_that_is_not_taken() {
+    let mut field = field(json!({ "type": "string", "default": "x" }));
+    assert_eq!(field.check(" - "), Ok(Typed::LeftOut));
+    field.need = Need::Required;
+    assert_eq!(field.check("-"), Ok(Typed::Value(json!("-"))));
+    field.need = Need::Optional;
+    field.default = None;
+    assert_eq!(field.check("-"), Ok(Typed::Value(json!("-"))));
 }
 
 /// SPEC 6.9: a form that cannot be filled in is refused as a whole, and bounded.
@@ -136,13 +154,49 @@ fn forms_that_are_none() {
     assert!(Form::read(&json!({})).unwrap().fields.is_empty());
 }
 
-/// SPEC 6.9: a field that asks for a secret is noticed by its name or its title.
+/// SPEC 6.9: a field that asks for a secret is noticed by its name, its title or its description.
 #[test]
 fn secrets() {
-    let asks = |name: &str, title: &str| {
-        let form = json!({ "properties": { name: { "type": "string", "title": title } } });
+    let asks = |name: &str, title: &str, description: &str| {
+        let field = json!({ "type": "string", "title": title, "description": description });
+        let form = json!({ "properties": { name: field } });
         !Form::read(&form).unwrap().secrets().is_empty()
     };
-    assert!(asks("api_key", "") && asks("x", "Your Pass-Word") && asks("authToken", ""));
-    assert!(!asks("name", "Your name") && !asks("key", "Key of the map"));
+    for name in [
+        "api_key",
+        "authToken",
+        "pwd",
+        "userPwd",
+        "PIN",
+        "pin2",
+        "loginPIN",
+        "PINEntry",
+        "otp",
+        "2fa",
+        "2FA_code",
+        "cvv",
+        "card-cvc",
+        "ssn",
+        "recovery codes",
+        "mnemonic",
+        "passcode",
+    ] {
+        assert!(asks(name, "", "") && asks("x", name, ""), "{name}");
+    }
+    assert!(asks("x", "Your Pass-Word", "") && asks("x", "", "Your password, please") && asks("x", "", "API keys"));
+    for name in [
+        "name",
+        "key",
+        "shopping",
+        "opinion",
+        "spin",
+        "compass",
+        "passenger",
+        "footprint",
+        "pinned",
+    ] {
+        assert!(!asks(name, name, name), "{name}");
+    }
+    assert!(asks("pass", "", "") && !asks("x", "", "how many tests pass"));
+    assert!(!asks("x", "", "how many sub-tokenizers"));
 }
