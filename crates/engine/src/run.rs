@@ -187,6 +187,8 @@ impl Driver {
                     self.record(call.ended(output), notices).await?;
                 }
                 Came::Ran(Ran::Asks(asks)) => self.suspend(&call, asks).await?,
+                // Why it waits on is no news to whoever stopped the turn.
+                Came::Put(Put::Waits(_)) if *stop.borrow() => {}
                 Came::Put(Put::Waits(why)) => notices.status(why),
                 Came::Put(Put::Answered(answers)) => {
                     running.extend(self.take_up(&call.call, answers, notices, &stop).await?);
