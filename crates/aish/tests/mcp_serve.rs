@@ -1,7 +1,7 @@
 //! `aish mcp serve`: the built-in tools for other MCP clients, behind the gate and in the ledger (SPEC 6.10).
 //!
-//! [`client`] is a client of our own that can also be rude; [`stdio`], [`gate`] and [`http`] are what it finds; [`others`] are
-//! clients that people use.
+//! [`client`] is a client of our own that can also be rude; [`stdio`], [`gate`] and [`http`] are what it finds, [`bounds`]
+//! where it is stopped; [`others`] are clients that people use.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,6 +12,8 @@
 
 mod support;
 
+#[path = "mcp_serve/bounds.rs"]
+mod bounds;
 #[path = "mcp_serve/client.rs"]
 mod client;
 #[path = "mcp_serve/gate.rs"]

@@ -11,7 +11,9 @@ mod consent;
 mod guard;
 mod handler;
 pub mod http;
+mod newcomers;
 mod progress;
+mod sessions;
 pub mod stdio;
 
 use crate::offer::Hints;

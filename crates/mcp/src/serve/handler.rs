@@ -1,6 +1,7 @@
 //! What a client asks for, answered: the list of tools, and calls.
 
 use super::progress::Latest;
+use super::sessions::SessionEnd;
 use super::{Backend, Call, CallResult, Consent, Ended, Question, Tool, consent};
 use aish_core::sanitize;
 use aish_tools::{Cancel, Progress};
@@ -137,12 +138,14 @@ impl ServerHandler for Handler {
         };
         let token = context.meta.get_progress_token();
         let mut hung_up = self.hung_up.clone();
+        let mut session_end = session_end(&context).unwrap_or_else(|| hung_up.clone());
         let mut performing = std::pin::pin!(self.perform(call, request, &context));
         tokio::select! {
             response = &mut performing => return Ok(response),
             () = latest.tell(&context.peer, token) => {}
             () = context.ct.cancelled() => {}
             () = aish_tools::cancelled(&mut hung_up) => {}
+            () = aish_tools::cancelled(&mut session_end) => {}
         }
         // Nobody reads the answer; what runs is still seen to its end.
         drop(end);
@@ -186,6 +189,13 @@ impl ServerHandler for Handler {
 
 fn not_offered<M: ConstString>() -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, M::VALUE, None)
+}
+
+/// Turns true when the call's session ends, where it has one.
+fn session_end(context: &RequestContext<RoleServer>) -> Option<Cancel> {
+    let head = context.extensions.get::<http::request::Parts>()?;
+    let SessionEnd(end) = head.extensions.get()?;
+    Some(end.clone())
 }
 
 fn client_name(context: &RequestContext<RoleServer>) -> String {

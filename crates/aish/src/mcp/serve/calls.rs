@@ -24,8 +24,14 @@ use tokio::sync::{Semaphore, watch};
 
 /// Calls that run at once; more are refused.
 const RUNNING_MAX: u32 = 16;
-/// Calls that wait for a yes at once; of more, the oldest is given up.
+/// Bytes of arguments for which a call takes another of these places: a large one is in memory many times over while it runs.
+const PLACE_BYTES: usize = 256 * 1024;
+/// Lanes that are kept for the next calls.
+const IDLE_MAX: usize = 4;
+/// Calls that wait for a yes at once. A further one is refused: it must not cost somebody else's call its answer.
 const WAITING_MAX: usize = 32;
+/// Bytes of arguments and results of all lanes that wait, unless one waits alone.
+const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long a call waits for a yes. Longer than a client is given to ask somebody.
 const WAITING_TIMEOUT_S: u64 = 15 * 60;
 /// How long the calls may take to end when the program does.
@@ -51,6 +57,28 @@ struct Waiting {
     lane: Lane,
     pending: Pending,
     since: Instant,
+}
+
+impl Waiting {
+    fn now(lane: Lane, pending: Pending) -> Self {
+        Self {
+            lane,
+            pending,
+            since: Instant::now(),
+        }
+    }
+}
+
+/// Whether this lane may wait beside those that do.
+fn has_room(waiting: &HashMap<String, Waiting>, lane: &Lane) -> bool {
+    let others: usize = waiting.values().map(|waiting| waiting.lane.content_bytes()).sum();
+    waiting.is_empty() || (waiting.len() < WAITING_MAX && others + lane.content_bytes() <= WAITING_BYTES_MAX)
+}
+
+/// How much of what may run at once a call is.
+fn places(call: &Call) -> u32 {
+    let further = call.arguments.len() / PLACE_BYTES;
+    u32::try_from(further).map_or(RUNNING_MAX, |further| further.saturating_add(1).min(RUNNING_MAX))
 }
 
 /// Nothing is awaited while one of these is held, and a panic between two of its steps leaves it whole.
@@ -84,12 +112,15 @@ impl Calls {
     /// Runs to its end whoever still waits for it: a driver that is dropped in the middle would leave a turn open.
     fn to_its_end(
         &self,
+        places: u32,
         work: impl Future<Output = Result<Ended, EngineError>> + Send + 'static,
     ) -> BoxFuture<'static, Ended> {
         let this = self.clone();
         let task = tokio::spawn(async move {
-            let Ok(_place) = this.0.running.try_acquire() else {
-                return failed(&format!("not run: {RUNNING_MAX} calls are running; try again"));
+            let Ok(_places) = this.0.running.try_acquire_many(places) else {
+                return failed(&format!(
+                    "not run: {RUNNING_MAX} calls are running, or fewer large ones; try again"
+                ));
             };
             work.await.unwrap_or_else(|error| failed(&format!("not run: {error}")))
         });
@@ -115,12 +146,12 @@ impl Calls {
             give_up(lane).await;
             return Ok(failed("not run: this is not the call that was asked about"));
         }
-        let advice = self.advice(&lane, &pending);
+        let advice = self.advice(&lane, &pending, "this client could ask nobody");
         let (answer, by, reason) = match consent {
             Consent::Given => (Answer::Approve, AnsweredBy::Client, None),
             Consent::Refused => (Answer::Deny, AnsweredBy::Client, None),
             Consent::Nobody => (Answer::Deny, AnsweredBy::Rule, Some("nobody could be asked".to_owned())),
-            Consent::Unclear => return Ok(Ended::Asks(self.wait(lane, pending).await)),
+            Consent::Unclear => return Ok(Ended::Asks(self.wait(Waiting::now(lane, pending)))),
         };
         let request = AnswerRequest {
             call_id: pending.call_id.clone(),
@@ -145,13 +176,14 @@ impl Calls {
             Outcome::Done(_) => {
                 lane.driver.settle().await;
                 let result = self.result(&mut lane);
-                if lane.has_room() && !lane.driver.is_unsaved() {
-                    lock(&self.0.idle).push(lane);
+                let mut idle = lock(&self.0.idle);
+                if lane.has_room() && !lane.driver.is_unsaved() && idle.len() < IDLE_MAX {
+                    idle.push(lane);
                 }
                 Ok(Ended::Result(result))
             }
             Outcome::Asking(pending) => match pending.into_iter().next() {
-                Some(pending) => Ok(Ended::Asks(self.wait(lane, pending).await)),
+                Some(pending) => Ok(self.ask(lane, pending).await),
                 None => {
                     give_up(lane).await;
                     Ok(failed("not run: nobody knows what to ask"))
@@ -170,8 +202,19 @@ impl Calls {
         }
     }
 
+    /// Asks, if one more call may wait for its answer.
+    async fn ask(&self, lane: Lane, pending: Pending) -> Ended {
+        if has_room(&lock(&self.0.waiting), &lane) {
+            return Ended::Asks(self.wait(Waiting::now(lane, pending)));
+        }
+        let advice = self.advice(&lane, &pending, "too many calls wait for an answer; try again later");
+        give_up(lane).await;
+        failed(&advice)
+    }
+
     /// Keeps a lane until its question is answered.
-    async fn wait(&self, lane: Lane, pending: Pending) -> Question {
+    fn wait(&self, waiting: Waiting) -> Question {
+        let pending = &waiting.pending;
         let message = format!(
             "call '{}'?\nasked because: {}\nin {}",
             sanitize::single_line(&pending.readable),
@@ -179,24 +222,7 @@ impl Calls {
             sanitize::single_line(&self.0.engine.settings().context.directory.to_string_lossy()),
         );
         let ticket = new_session_id().to_string();
-        let waiting = Waiting {
-            lane,
-            pending,
-            since: Instant::now(),
-        };
-        let surplus = {
-            let mut all = lock(&self.0.waiting);
-            let oldest = all.iter().min_by_key(|(_, waiting)| waiting.since);
-            let oldest = oldest
-                .map(|(ticket, _)| ticket.clone())
-                .filter(|_| all.len() >= WAITING_MAX);
-            let surplus = oldest.and_then(|ticket| all.remove(&ticket));
-            all.insert(ticket.clone(), waiting);
-            surplus
-        };
-        if let Some(surplus) = surplus {
-            give_up(surplus.lane).await;
-        }
+        lock(&self.0.waiting).insert(ticket.clone(), waiting);
         Question { message, ticket }
     }
 
@@ -230,7 +256,7 @@ impl Calls {
     }
 
     /// How a call could be allowed where nobody can be asked.
-    fn advice(&self, lane: &Lane, pending: &Pending) -> String {
+    fn advice(&self, lane: &Lane, pending: &Pending, obstacle: &str) -> String {
         let rule = lane
             .driver
             .action(&pending.call_id)
@@ -243,10 +269,7 @@ impl Calls {
             ),
             None => "whoever runs aish can allow it with `--approval full`".to_owned(),
         };
-        format!(
-            "not run: it must be approved ({}), and this client could ask nobody; {how}",
-            pending.rule
-        )
+        format!("not run: it must be approved ({}), and {obstacle}; {how}", pending.rule)
     }
 }
 
@@ -282,11 +305,14 @@ impl Backend for Calls {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Ended> {
         let this = self.clone();
-        self.to_its_end(async move { this.begin(call).await })
+        self.to_its_end(places(&call), async move { this.begin(call).await })
     }
 
     fn answer<'a>(&'a self, ticket: &'a str, call: Call, consent: Consent) -> BoxFuture<'a, Ended> {
         let (this, ticket) = (self.clone(), ticket.to_owned());
-        self.to_its_end(async move { this.answered(&ticket, call, consent).await })
+        self.to_its_end(
+            places(&call),
+            async move { this.answered(&ticket, call, consent).await },
+        )
     }
 }

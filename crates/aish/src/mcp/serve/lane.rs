@@ -11,15 +11,16 @@ use tokio::sync::watch;
 
 /// Calls of one session; then another begins, so that none grows without end.
 const CALLS_MAX: usize = 200;
-/// Bytes of results of one session, likewise.
-const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of arguments and results of one session, likewise. A session is in memory for as long as calls may follow in it, and
+/// holds each argument several times over.
+const CONTENT_BYTES_MAX: usize = 1024 * 1024;
 
 /// One session, and who calls in it.
 pub(super) struct Lane {
     pub(super) driver: Driver,
     caller: Arc<Caller>,
     calls: usize,
-    result_bytes: usize,
+    content_bytes: usize,
 }
 
 impl Lane {
@@ -49,7 +50,7 @@ impl Lane {
             driver: Driver::create(Arc::new(own)),
             caller,
             calls: 0,
-            result_bytes: 0,
+            content_bytes: 0,
         }
     }
 
@@ -59,6 +60,7 @@ impl Lane {
     /// The ledger refuses.
     pub(super) async fn begin(&mut self, call: &Call) -> Result<(), EngineError> {
         self.calls += 1;
+        self.content_bytes += call.arguments.len();
         self.caller.will_call(call.tool.clone(), call.arguments.clone());
         self.driver
             .start(&format!("(MCP client {})", call.client), Vec::new())
@@ -108,13 +110,18 @@ impl Lane {
         let session = self.driver.session();
         let id = session.turn()?.calls().last()?.id.clone();
         let result = session.result_event(&id)?.clone();
-        self.result_bytes += result.output.len();
+        self.content_bytes += result.output.len();
         Some(result)
     }
 
     /// Whether another call may happen in it.
     pub(super) fn has_room(&self) -> bool {
-        self.calls < CALLS_MAX && self.result_bytes < RESULT_BYTES_MAX
+        self.calls < CALLS_MAX && self.content_bytes < CONTENT_BYTES_MAX
+    }
+
+    /// Bytes of all arguments and results in it.
+    pub(super) fn content_bytes(&self) -> usize {
+        self.content_bytes
     }
 }
 
