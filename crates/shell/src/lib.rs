@@ -12,6 +12,7 @@ mod keeper;
 mod live;
 pub mod marks;
 mod phase;
+pub mod route;
 
 pub use capture::Capture;
 pub use dialect::Dialect;
