@@ -22,7 +22,7 @@ use aish_core::message::Part;
 use aish_core::sanitize;
 use file::{Content, Found, Way};
 use std::path::{Path, PathBuf};
-use words::{CLOSING, Form, Word, words};
+use words::{CLOSING, Word, words};
 
 /// Files one question may name, and resources: more are a listing, not a question.
 const FILES_MAX: usize = 32;
@@ -185,7 +185,7 @@ fn existing<'a>(word: &'a Word<'_>, places: Places<'_>) -> Option<(&'a str, Path
         }
         named = named
             .strip_suffix(CLOSING)
-            .filter(|named| !named.is_empty() && word.form != Form::Quoted)?;
+            .filter(|named| !named.is_empty() && !word.is_quoted())?;
     }
 }
 

@@ -9,6 +9,8 @@ mod beyond;
 mod commands;
 #[path = "mcp_prompt/hostile.rs"]
 mod hostile;
+#[path = "mcp_prompt/typed.rs"]
+mod typed;
 
 use support::pty::Terminal;
 use support::sandbox::Sandbox;

@@ -5,6 +5,8 @@
 
 use crate::cli::Output;
 use crate::json::printable;
+use crate::term::columns::cut;
+use crate::term::quote::{indented, quoted};
 use aish_core::sanitize;
 use aish_mcp::Definition;
 use aish_mcp::servers::Server;
@@ -35,13 +37,13 @@ pub fn servers(list: &[Server], disabled: &[String], written: &Written, columns:
     row::table(&rows, columns)
 }
 
-/// `alias.name: description`, a line each.
-pub fn tools(list: &[Server]) -> String {
+/// `alias.name: description`, a line each, cut where it is wider than that.
+pub fn tools(list: &[Server], columns: usize) -> String {
     let lines = list.iter().flat_map(|server| {
         let offered = server.status.offer.tools.iter();
         offered.map(move |tool| tool_line(server.config.alias.as_str(), tool))
     });
-    let text: String = lines.collect();
+    let text: String = lines.map(|line| format!("{}\n", cut(&line, columns))).collect();
     if text.is_empty() {
         return "no MCP tools\n".to_owned();
     }
@@ -52,10 +54,7 @@ fn tool_line(alias: &str, tool: &Definition) -> String {
     let first = tool.description.trim().lines().next().unwrap_or_default();
     let short: String = first.chars().take(DESCRIPTION_CHARS_MAX).collect();
     let more = if short.len() < first.len() { "…" } else { "" };
-    format!(
-        "{}\n",
-        sanitize::single_line(&format!("{alias}.{}: {short}{more}", tool.name))
-    )
+    sanitize::single_line(&format!("{alias}.{}: {short}{more}", tool.name)).into_owned()
 }
 
 /// The server and the tool of a name that is split at its first dot (SPEC 6.4).
@@ -66,13 +65,12 @@ fn find<'a>(list: &'a [Server], name: &str) -> Option<(&'a Server, &'a Definitio
     Some((server, tool))
 }
 
-/// A tool in full: description, hints, schemas. `None` when there is none of that name, split at the first dot.
-pub fn tool(list: &[Server], name: &str) -> Option<String> {
+/// A tool in full: description, hints, schemas; what the server wrote stands behind a mark. `None` when there is none of that name,
+/// split at the first dot.
+pub fn tool(list: &[Server], name: &str, columns: usize) -> Option<String> {
     let (server, tool) = find(list, name)?;
-    let mut text = format!("{}.{}\n", server.config.alias, sanitize::single_line(&tool.name));
-    if !tool.description.trim().is_empty() {
-        text.push_str(&format!("{}\n", sanitize::multi_line(tool.description.trim())));
-    }
+    let name = format!("{}.{}", server.config.alias, sanitize::single_line(&tool.name));
+    let mut text = indented(&name, columns) + &quoted(tool.description.trim(), columns);
     let hints = [
         ("only reads", tool.hints.read_only),
         ("destructive", tool.hints.destructive),
@@ -90,15 +88,17 @@ pub fn tool(list: &[Server], name: &str) -> Option<String> {
         };
         text.push_str(&format!("the server says{belief}: {}\n", said.join(", ")));
     }
-    text.push_str(&format!("arguments: {}\n", schema(&tool.input_schema)));
-    if let Some(output) = &tool.output_schema {
-        text.push_str(&format!("result: {}\n", schema(output)));
+    let schemas = [
+        ("arguments", Some(&tool.input_schema)),
+        ("result", tool.output_schema.as_ref()),
+    ];
+    for (what, schema) in schemas {
+        if let Some(schema) = schema {
+            let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
+            text.push_str(&format!("{what}:\n{}", quoted(&schema, columns)));
+        }
     }
     Some(text)
-}
-
-fn schema(value: &Value) -> String {
-    sanitize::multi_line(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
 }
 
 /// Every tool as an object of `--output json`.

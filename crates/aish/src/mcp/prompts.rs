@@ -6,10 +6,12 @@
 use super::Mcp;
 use super::shelf::Listing;
 use crate::term::columns::named;
+use crate::term::quote::indented;
 use aish_core::message::Part;
 use aish_core::sanitize;
 use aish_mcp::{Filled, McpError, Offer, Prompt, PromptMessage, Role};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use std::sync::Arc;
 const PROMPT_BYTES_MAX: usize = 256 << 10;
 /// Characters of a description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 100;
+/// In a list, before what is said of something whose name no line can hold.
+pub const CANNOT_BE_TYPED: &str = "(cannot be typed)";
 /// What is asked where a prompt ends in a model's words.
 const GO_ON: &str = "Go on with this conversation.";
 
@@ -108,20 +112,37 @@ pub fn question(label: &str, filled: Filled) -> Option<Question> {
 /// `:alias.name city [state]  what it is for`, a line each, escaped, and cut where it is wider than that.
 pub fn list(alias: &str, prompts: &[Prompt], columns: usize) -> String {
     let line = |prompt: &Prompt| {
-        let (usage, description) = (usage(alias, prompt), shortened(&prompt.description));
+        let (usage, mut description) = (usage(alias, prompt), shortened(&prompt.description));
+        if typed(&prompt.name).is_none() {
+            description = format!("{CANNOT_BE_TYPED} {description}");
+        }
         let line = named(
             &sanitize::single_line(&usage),
             &sanitize::single_line(&description),
             columns,
         );
-        format!("{line}\n")
+        indented(&line, columns)
     };
     prompts.iter().map(line).collect()
 }
 
-/// `:alias.name city [state]`; not escaped.
+/// A name as it is typed behind `:alias.`, in quotes where it has to be; `None` for one that cannot be typed.
+pub fn typed(name: &str) -> Option<Cow<'_, str>> {
+    let needs_quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
+    match name {
+        _ if name.chars().any(sanitize::is_hostile) => None,
+        _ if name.contains(needs_quotes) => {
+            let inside = name.replace('\\', r"\\").replace('"', r#"\""#);
+            Some(Cow::Owned(format!("\"{inside}\"")))
+        }
+        _ => Some(Cow::Borrowed(name)),
+    }
+}
+
+/// `:alias.name city [state]`, the name as it is typed; not escaped.
 pub fn usage(alias: &str, prompt: &Prompt) -> String {
-    let mut usage = format!(":{alias}.{}", prompt.name);
+    let name = typed(&prompt.name).unwrap_or(Cow::Borrowed(&prompt.name));
+    let mut usage = format!(":{alias}.{name}");
     for argument in &prompt.arguments {
         let name = &argument.name;
         usage.push_str(&if argument.is_required {
@@ -234,7 +255,7 @@ mod tests {
         assert_eq!(lines.next(), Some(":desk.weather city [state]  the weather"));
         let hostile = lines.next().unwrap();
         assert!(
-            hostile.starts_with(":desk.x\\x1b[2J  \\u{202e}yzz") && hostile.ends_with("z…"),
+            hostile.starts_with(":desk.x\\x1b[2J  (cannot be typed) \\u{202e}yzz") && hostile.ends_with("z…"),
             "{hostile}"
         );
     }

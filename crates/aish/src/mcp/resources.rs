@@ -1,10 +1,11 @@
 //! Resources of servers (SPEC 6.9): listing them, and reading those that a question names with `@alias:uri`.
 
 use super::Mcp;
-use super::prompts::shortened;
+use super::prompts::{CANNOT_BE_TYPED, shortened};
 use super::shelf::Listing;
-use crate::mentions::{Mentioned, Reference, TEXT_BYTES_MAX, references};
+use crate::mentions::{Mentioned, Reference, TEXT_BYTES_MAX, mention_of_file, references};
 use crate::term::columns::named;
+use crate::term::quote::indented;
 use aish_core::sanitize;
 use aish_mcp::{McpError, Offer, Outcome, Resource, Template};
 use std::sync::Arc;
@@ -59,15 +60,19 @@ impl Mcp {
     }
 }
 
-/// `@alias:uri  name: what it is`, a line each, escaped, and cut where it is wider than that; templates behind them.
+/// `@alias:uri  name: what it is`, a line each, escaped, and cut where it is wider than that; templates behind them. An address
+/// is written as it has to be typed.
 pub fn list(alias: &str, resources: &[Resource], templates: &[Template], columns: usize) -> String {
     let line = |address: &str, name: &str, description: &str| {
         let description = shortened(description);
         let colon = if description.is_empty() { "" } else { ": " };
         let what = format!("{}{colon}{description}", shortened(name));
-        let address = format!("@{alias}:{address}");
+        let (address, what) = match mention_of_file(&format!("{alias}:{address}")) {
+            Some(mention) => (mention, what),
+            None => (format!("@{alias}:{address}"), format!("{CANNOT_BE_TYPED} {what}")),
+        };
         let line = named(&sanitize::single_line(&address), &sanitize::single_line(&what), columns);
-        format!("{line}\n")
+        indented(&line, columns)
     };
     let resources = resources
         .iter()

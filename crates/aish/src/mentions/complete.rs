@@ -1,6 +1,6 @@
 //! Completing the path of a mention while it is typed.
 
-use super::words::{Form, mention_of_directory, mention_of_file, words};
+use super::words::{mention_of_directory, mention_of_file, words};
 use super::{Places, placed};
 use aish_mcp::Alias;
 
@@ -53,7 +53,7 @@ pub fn open_reference(line: &str) -> Option<(usize, String)> {
 /// The mention a line ends in: where it begins, and the path typed so far. While a line is typed, an open quote goes on.
 fn open_mention(line: &str) -> Option<(usize, String)> {
     words(line)
-        .find(|word| word.end == line.len() && word.form != Form::Quoted)
+        .find(|word| word.end == line.len() && !word.is_quoted())
         .map(|word| (word.at, word.path))
 }
 

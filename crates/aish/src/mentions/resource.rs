@@ -2,7 +2,7 @@
 //!
 //! Here it is found out which are named, and what goes along of what was read; the reading is the servers' business.
 
-use super::words::{CLOSING, Form, Word, words};
+use super::words::{Word, words};
 use super::{FILES_MAX, Mentioned, TEXT_BYTES_MAX};
 use aish_core::message::Part;
 use aish_core::sanitize;
@@ -21,11 +21,7 @@ pub struct Reference {
 impl Reference {
     /// What a word names, where it is a resource of one of those servers.
     pub(super) fn of_word(word: &Word<'_>, servers: &[String]) -> Option<Self> {
-        let (alias, uri) = word.path.split_once(':')?;
-        let uri = match word.form {
-            Form::Plain => uri.trim_end_matches(CLOSING),
-            Form::Quoted | Form::Open => uri,
-        };
+        let (alias, uri) = word.without_closing().split_once(':')?;
         let is_named = !uri.is_empty() && servers.iter().any(|server| server == alias);
         is_named.then(|| Self {
             alias: alias.to_owned(),
@@ -111,6 +107,8 @@ mod tests {
         check("see @desk:memo://a.", &["@desk:memo://a"]);
         check("(@git:x), @desk:y? @git:x", &["@git:x", "@desk:y"]);
         check(r#"@"desk:memo://a b" @"desk:c.""#, &["@desk:memo://a b", "@desk:c."]);
+        check(r#"@desk:"memo://a b", @desk:"c""#, &["@desk:memo://a b", "@desk:c"]);
+        check(r#"@desk:say\"a\"; @desk:a\)."#, &[r#"@desk:say"a""#, "@desk:a)"]);
         check("@nobody:memo://a me@desk:x @desk: @desk @desk:.", &[]);
         check("@desk:\u{1b}[2J", &["@desk:\\x1b[2J"]);
         let many: String = (0..100).map(|number| format!("@desk:{number} ")).collect();

@@ -1,9 +1,10 @@
 //! The words of a question that begin with `@`: finding them, and writing a path as one.
 //!
-//! A path is written plain, in double quotes, or as at a shell, with a backslash before what would end or change it. What is
-//! written here for a path is found again as that path.
+//! A path is written plain, in double quotes, or as at a shell, with a backslash before what would end or change it; the address
+//! of a resource may also have its quotes behind `alias:`. What is written here for a path is found again as that path.
 
 use aish_core::sanitize::is_hostile;
+use aish_mcp::Alias;
 use std::path::Path;
 
 /// What may stand before a mention, besides white space.
@@ -18,6 +19,8 @@ pub(super) enum Form {
     Plain,
     /// Between double quotes.
     Quoted,
+    /// An alias and a colon, and what is behind them between double quotes.
+    QuotedAddress,
     /// Behind a double quote that nothing closes on its line: still being typed, or no mention.
     Open,
 }
@@ -33,6 +36,8 @@ pub(super) struct Word<'a> {
     pub(super) written: &'a str,
     /// The path that was meant, perhaps with punctuation behind it.
     pub(super) path: String,
+    /// Bytes of that which are certainly no punctuation behind it: what quotes and backslashes protect.
+    protected: usize,
     /// How it is written.
     pub(super) form: Form,
 }
@@ -41,27 +46,51 @@ impl<'a> Word<'a> {
     fn found(text: &'a str, at: usize) -> Option<Self> {
         let behind = at + 1;
         let rest = text.get(behind..)?;
-        let Some(quoted) = rest.strip_prefix('"') else {
-            let (length, path) = plain(rest);
+        let Some((before, quoted)) = quoted_part(rest) else {
+            let Plain {
+                length,
+                path,
+                protected,
+            } = plain(rest);
             return Some(Self {
                 at,
                 end: behind + length,
                 written: rest.get(..length)?,
                 path,
+                protected,
                 form: Form::Plain,
             });
         };
         let length = quoted.find(['"', '\n']).unwrap_or(quoted.len());
-        let written = quoted.get(..length)?;
         let is_closed = quoted.get(length..).is_some_and(|rest| rest.starts_with('"'));
-        let (form, closing_bytes) = if is_closed { (Form::Quoted, 1) } else { (Form::Open, 0) };
+        let (form, closing_bytes) = match (is_closed, before) {
+            (true, "") => (Form::Quoted, 1),
+            (true, _) => (Form::QuotedAddress, 1),
+            (false, _) => (Form::Open, 0),
+        };
+        let path = format!("{before}{}", quoted.get(..length)?);
         Some(Self {
             at,
-            end: behind + 1 + length + closing_bytes,
-            written,
-            path: written.to_owned(),
+            end: behind + before.len() + 1 + length + closing_bytes,
+            written: quoted.get(..length)?,
+            protected: path.len(),
+            path,
             form,
         })
+    }
+
+    /// The path without the punctuation that may follow a word.
+    pub(super) fn without_closing(&self) -> &str {
+        let length = self.path.trim_end_matches(CLOSING).len();
+        self.path.get(..length.max(self.protected)).unwrap_or_default()
+    }
+
+    /// Whether quotes say where it ends.
+    pub(super) fn is_quoted(&self) -> bool {
+        match self.form {
+            Form::Quoted | Form::QuotedAddress => true,
+            Form::Plain | Form::Open => false,
+        }
     }
 
     /// Whether it can name anything.
@@ -98,18 +127,49 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     })
 }
 
-/// The bytes a plain path takes up, and the path without the backslashes that only protect what follows them.
-fn plain(rest: &str) -> (usize, String) {
-    let mut path = String::new();
+/// What stands before a double quote that begins a path, nothing or `alias:`, and what stands behind it.
+fn quoted_part(rest: &str) -> Option<(&str, &str)> {
+    let (before, quoted) = rest.split_once('"')?;
+    let is_address = || {
+        before
+            .strip_suffix(':')
+            .is_some_and(|alias| Alias::parse(alias).is_ok())
+    };
+    (before.is_empty() || is_address()).then_some((before, quoted))
+}
+
+/// A path that is written without quotes.
+struct Plain {
+    /// Bytes it takes up.
+    length: usize,
+    /// It, without the backslashes that only protect what follows them.
+    path: String,
+    /// Bytes of it up to the last that was protected.
+    protected: usize,
+}
+
+fn plain(rest: &str) -> Plain {
+    let (mut path, mut protected) = (String::new(), 0);
     let mut chars = rest.char_indices().peekable();
+    let mut length = rest.len();
     while let Some((at, c)) = chars.next() {
         if c.is_whitespace() {
-            return (at, path);
+            length = at;
+            break;
         }
-        let protected = chars.next_if(|(_, next)| c == '\\' && is_protected_by_backslash(*next));
-        path.push(protected.map_or(c, |(_, next)| next));
+        match chars.next_if(|(_, next)| c == '\\' && is_protected_by_backslash(*next)) {
+            Some((_, next)) => {
+                path.push(next);
+                protected = path.len();
+            }
+            None => path.push(c),
+        }
     }
-    (rest.len(), path)
+    Plain {
+        length,
+        path,
+        protected,
+    }
 }
 
 /// A backslash before a letter is one (`\n` in a question about code), and so is one at the end of a line.
@@ -120,8 +180,10 @@ fn is_protected_by_backslash(c: char) -> bool {
 /// A file's path, or a resource's `alias:uri`, as a mention; nothing for one that cannot be typed.
 pub fn mention_of_file(path: &str) -> Option<String> {
     Some(match form_for(path)? {
-        Writing::Plain => format!("@{path}"),
-        Writing::Quoted => format!("@\"{path}\""),
+        // Of punctuation at its end nobody could tell whether it belongs to it. A brace never ends an address (RFC 3986, 2), only
+        // a template of some.
+        Writing::Plain if path.ends_with('}') || !path.ends_with(CLOSING) => format!("@{path}"),
+        Writing::Plain | Writing::Quoted => format!("@\"{path}\""),
         Writing::Backslashes => format!("@{}", with_backslashes(path)),
     })
 }
@@ -161,8 +223,9 @@ fn ends_or_changes_a_path(c: char) -> bool {
 
 fn with_backslashes(path: &str) -> String {
     let mut out = String::new();
-    for c in path.chars() {
-        if ends_or_changes_a_path(c) {
+    let before_last = path.trim_end_matches(CLOSING).len();
+    for (at, c) in path.char_indices() {
+        if ends_or_changes_a_path(c) || at >= before_last {
             out.push('\\');
         }
         out.push(c);
@@ -194,6 +257,9 @@ mod tests {
         check("@a\\\n@b\\", &[("a\\", Plain), ("b\\", Plain)]);
         check("me@a, x@b", &[]);
         check("@\"open @a\n@b", &[("open @a", Open), ("a", Plain), ("b", Plain)]);
+        check("@s:\"b c\", @d", &[("s:b c", Form::QuotedAddress), ("d", Plain)]);
+        check("@s:\"b c", &[("s:b c", Open)]);
+        check("@S:\"b c\"", &[("S:\"b", Plain)]);
         // What is quoted is one path, and no other mention begins in it.
         check("@\"x @b.md\"", &[("x @b.md", Quoted)]);
     }
@@ -211,7 +277,9 @@ mod tests {
         fn what_is_written_is_understood(path in "[a-c \\\\\"'@.,()\u{a0}/é]{1,12}") {
             let file = mention_of_file(&path).unwrap();
             let text = format!("see {file} and");
-            prop_assert_eq!(&words(&text).next().unwrap().path, &path);
+            let word = words(&text).next().unwrap();
+            prop_assert_eq!(&word.path, &path);
+            prop_assert_eq!(word.without_closing(), &path);
             let directory = mention_of_directory(&path).unwrap();
             prop_assert_eq!(&words(&directory).next().unwrap().path, &format!("{path}/"));
         }

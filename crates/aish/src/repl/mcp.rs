@@ -12,7 +12,6 @@ pub use complete::{Candidates, Reach};
 use super::{Repl, ReplError};
 use crate::mcp::runtime::{Again, Before, Connected};
 use crate::mcp::{Say, list, prompts, resources};
-use crate::term::columns::cut;
 use aish_core::sanitize;
 use aish_mcp::oauth::Identity;
 use aish_mcp::servers::State;
@@ -59,11 +58,9 @@ impl Repl {
                     }
                 }
                 let columns = self.front.renderer.look().width();
-                let lines = list::tools(&servers);
-                let lines = lines.lines().map(|line| format!("{}\n", cut(line, columns)));
-                self.show_servers_words(lines.collect()).await;
+                self.show_servers_words(list::tools(&servers, columns)).await;
             }
-            What::Tool(name) => match list::tool(&mcp.servers().list(), &name) {
+            What::Tool(name) => match list::tool(&mcp.servers().list(), &name, self.front.renderer.look().width()) {
                 Some(text) => self.show_servers_words(text).await,
                 None => {
                     let line = format!("there is no tool {name}; :mcp tools lists them");

@@ -18,6 +18,7 @@ mod job;
 mod look;
 mod output;
 pub mod questions;
+pub mod quote;
 pub mod render;
 mod rows;
 pub mod screen;

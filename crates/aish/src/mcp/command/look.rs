@@ -65,7 +65,7 @@ fn columns(app: &App) -> usize {
 /// Standard output is gone.
 pub(super) async fn tools(app: &App, output: Output) -> Result<u8, Failure> {
     let list = ask(app, Troubles::Told, Duration::from_secs(PATIENCE_S), |_| true).await;
-    let text = list::objects(&list::tools_json(&list), output).unwrap_or_else(|| list::tools(&list));
+    let text = list::objects(&list::tools_json(&list), output).unwrap_or_else(|| list::tools(&list, columns(app)));
     print(&app.redactor().redact(&text))
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn tool(app: &App, name: &str, output: Output) -> Result<u8, Fa
     let is_its = |server: &Server| server.config.alias.as_str() == alias;
     let list = ask(app, Troubles::Kept, Duration::from_secs(PATIENCE_S), is_its).await;
     let text = match output {
-        Output::Text => list::tool(&list, name),
+        Output::Text => list::tool(&list, name, columns(app)),
         Output::Json | Output::Jsonl => {
             list::tool_json(&list, name).and_then(|tool| list::objects(&[tool], Output::Jsonl))
         }

@@ -175,6 +175,8 @@ fn beginning(text: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::mcp::prompts::typed;
+    use proptest::prelude::*;
 
     fn prompt() -> Prompt {
         let argument = |name: &str, is_required| Argument {
@@ -219,6 +221,17 @@ mod tests {
             &["day"],
         );
         check(r#"'x=1' 2+2=4"#, &[("city", "x=1"), ("day", "2+2=4")], &[]);
+    }
+
+    proptest! {
+        /// SPEC 6.9: a prompt's name is understood as it is listed.
+        #[test]
+        fn listed_names_are_understood(name in r#"[a-b"'\\\\ =.\u{a0}]{1,8}"#) {
+            let line = format!("desk.{} x", typed(&name).unwrap());
+            let words = split(&line).unwrap();
+            prop_assert_eq!(&words[0].text, &format!("desk.{name}"));
+            prop_assert_eq!(words.len(), 2);
+        }
     }
 
     /// SPEC 10.4: what has no place is told.
