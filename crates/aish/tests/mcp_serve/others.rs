@@ -2,7 +2,7 @@
 
 use crate::http::Served;
 use crate::support::fake_server::FakeServer;
-use crate::support::ledger::{export, kinds, session_ids};
+use crate::support::ledger::{export, kinds, only_session, session_ids};
 use crate::support::mcp_real::RealServers;
 use crate::support::reply::Reply;
 use crate::support::sandbox::{Sandbox, run_bounded};
@@ -121,8 +121,8 @@ fn aish_asks_for_aish() {
     inner.assert_nothing_runs();
 }
 
-/// SPEC 6.10: aish is a client of aish: a model's call goes through both gates, and both ledgers have it. Where nobody can be
-/// asked, the inner gate refuses.
+/// SPEC 6.10: aish is a client of aish: a model's call goes through both gates, and both ledgers have it. Where nobody is
+/// there to be asked, what the inner gate asks waits in the outer ledger, and runs nothing when it is declined.
 #[test]
 fn aish_serves_aish() {
     let model = FakeServer::script([
@@ -134,8 +134,10 @@ fn aish_serves_aish() {
     ]);
     let inner = Sandbox::new().file("a.txt", "from within\n");
     let outer = outer(&model, &inner, "\n[mcp.auto_approve]\n\"inner.*\" = true");
-    let output = outer.run(&["-p", "ask within"]).success();
-    assert_eq!(output.stdout, "both answered\n", "{output:?}");
+    let waits = outer.run(&["-p", "ask within"]).exits(3);
+    assert!(waits.stderr.contains("inner.bash asks: call 'bash("), "{waits:?}");
+    let output = outer.run(&["resume", &only_session(&outer), "--deny", "call_1_2"]);
+    assert!(output.stdout.contains("both answered\n"), "{output:?}");
     let told = model.requests().last().unwrap().messages().to_vec();
     let results: Vec<&str> = told
         .iter()
