@@ -9,6 +9,8 @@ use crate::start::{ListKind, Rest, Task};
 const TAB_COLUMNS: usize = 4;
 /// Indentation is not measured beyond this.
 const INDENT_COLUMNS_MAX: usize = 1000;
+/// Lines of nothing but marks mean something up to this length. They are looked at again with every piece that comes.
+pub(crate) const MARKS_BYTES_MAX: usize = 512;
 /// Digits of a list's number (CommonMark 5.2).
 const NUMBER_DIGITS_MAX: usize = 9;
 
@@ -146,7 +148,7 @@ impl<'a> Cursor<'a> {
 
     /// Goes over a run of that byte and counts it.
     pub(crate) fn run(&mut self, mark: u8) -> Result<usize, More> {
-        self.run_of_at_most(mark, usize::MAX)
+        self.run_of_at_most(mark, MARKS_BYTES_MAX)
     }
 
     /// The same, and not further.
@@ -167,6 +169,9 @@ impl<'a> Cursor<'a> {
     /// Whether nothing but those bytes is left of the line.
     pub(crate) fn only_of_left(&self, allowed: &[u8]) -> Result<bool, More> {
         let left = self.line.as_bytes().get(self.at..).unwrap_or_default();
+        if left.len() > MARKS_BYTES_MAX {
+            return Ok(false);
+        }
         match (left.iter().all(|byte| allowed.contains(byte)), self.rest) {
             (false, _) | (true, Rest::Text) => Ok(false),
             (true, Rest::Ended) => Ok(true),

@@ -4,7 +4,7 @@
 //! way to go on would answer too, so that a stream may be cut anywhere. The rules are CommonMark 0.31's (sections 4 and 5)
 //! with the tables and task lists of GitHub; a line of the form `CMD: …` is ours (SPEC 8.4).
 
-use crate::cursor::{Cursor, More};
+use crate::cursor::{Cursor, MARKS_BYTES_MAX, More};
 use crate::html::{self, HtmlEnd};
 use crate::table::{self, Alignment};
 
@@ -439,6 +439,9 @@ impl Decision<'_> {
         let mut ahead = self.cursor.clone();
         let mut marks = 0;
         while let Some(byte) = ahead.peek()? {
+            if ahead.at() - self.cursor.at() > MARKS_BYTES_MAX {
+                return Ok(false);
+            }
             if byte == mark {
                 marks += 1;
             } else if !matches!(byte, b' ' | b'\t') {
