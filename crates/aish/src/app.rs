@@ -233,12 +233,23 @@ impl App {
                 .iter()
                 .map(|(key, yes)| (key.clone(), *yes))
                 .collect(),
+            guests: self.guests(),
             read_only_inside_tree: config.approval.read_only_inside_tree,
             root: self.cwd.clone(),
             directory: self.cwd.clone(),
             home: self.home(),
             own: self.own_places(),
         }
+    }
+
+    /// The servers that the project's file brings.
+    fn guests(&self) -> Vec<String> {
+        let aliases = self.config().mcp.servers.iter().map(|server| &server.alias);
+        let is_guest = |alias: &&String| {
+            let path = ["mcp", "servers", alias.as_str()];
+            self.resolved.layers.project_origin(&path).is_some()
+        };
+        aliases.filter(is_guest).cloned().collect()
     }
 
     /// The user's home, links resolved as paths of calls are.

@@ -111,9 +111,17 @@ pub async fn ask_all(
     Ok(Asked::Answered)
 }
 
+/// Why no rule is saved for a tool of a server that a project brings: it would hold for any project's server of that name.
+const NO_RULE_FOR_GUESTS: &str =
+    "the rule was not saved: rules speak of your own servers, and this one is the project's";
+
 /// Saves a rule, in the file and for this process. False when it could not be saved: then the person is asked again, since
 /// what they said yes to is not what would happen.
 async fn save(asker: &mut impl Asker, driver: &Driver, rule: &str) -> bool {
+    if driver.engine().settings().policy.is_of_guest(rule) {
+        asker.say(NO_RULE_FOR_GUESTS).await;
+        return false;
+    }
     match asker.save(rule) {
         Ok(path) => {
             if let Ok(parsed) = Rule::parse(rule) {

@@ -7,7 +7,7 @@
 //! | 3 | this exact command was approved for the session | allow |
 //! | 4 | an ask rule matches | ask (allow in `full`) |
 //! | 5 | it touches aish's own files | ask (allow in `full`) |
-//! | 6 | an allow rule, `auto_approve` or an approval of this tool for the session matches | allow |
+//! | 6 | an allow rule, `auto_approve` or an approval of this tool for the session matches (the rules of the user's own servers only) | allow |
 //! | 7 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
 //! | 8 | mode `full` | allow |
 //! | 9 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, what a trusted server says reads or only adds (SPEC 5.8) | allow |
@@ -110,6 +110,9 @@ pub struct Policy {
     pub allow: Vec<Rule>,
     /// `[mcp.auto_approve]`: a tool's name, `alias.*` or a built-in's bare name, and yes or no (SPEC 5.4).
     pub auto_approve: Vec<(String, bool)>,
+    /// Servers that a project brings, by their aliases: what the user allows speaks of the user's own servers, so neither `allow`
+    /// nor `auto_approve` lets a tool of these through. What is denied or asked about holds for them too.
+    pub guests: Vec<String>,
     /// The default rule: reading inside the working tree is not asked about.
     pub read_only_inside_tree: bool,
     /// The working tree; absolute, links resolved.
@@ -131,6 +134,7 @@ impl Policy {
             ask: Vec::new(),
             allow: Vec::new(),
             auto_approve: Vec::new(),
+            guests: Vec::new(),
             read_only_inside_tree: true,
             directory: root.clone(),
             root,
@@ -162,7 +166,8 @@ impl Policy {
         if mode != ApprovalMode::Full && self.touches_own(action) {
             return judged(Verdict::Ask, "aish's own files".to_owned());
         }
-        if let Some(rule) = self.allow.iter().find(|rule| rule.covers(action, &self.places())) {
+        let mut allow = self.allow.iter().filter(|_| !self.is_of_guest(&action.tool));
+        if let Some(rule) = allow.find(|rule| rule.covers(action, &self.places())) {
             return judged(Verdict::Allow, format!("allow rule {rule}"));
         }
         if let Some(key) = self.auto_approved(&action.tool) {
@@ -227,8 +232,17 @@ impl Policy {
         })
     }
 
+    /// Whether a tool is of a server that a project brings.
+    pub fn is_of_guest(&self, tool: &str) -> bool {
+        let server = tool.split_once('.').map(|(server, _)| server);
+        server.is_some_and(|server| self.guests.iter().any(|guest| guest == server))
+    }
+
     /// The key that approves a tool; an exact `false` overrides a `*`.
     fn auto_approved(&self, tool: &str) -> Option<&str> {
+        if self.is_of_guest(tool) {
+            return None;
+        }
         if let Some((key, yes)) = self.auto_approve.iter().find(|(key, _)| key == tool) {
             return yes.then_some(key.as_str());
         }

@@ -5,6 +5,7 @@
 //! plain values). Layers, later over earlier: defaults, the user's file, a trusted project's file, the environment, the
 //! command line.
 
+mod borrowed;
 pub mod check;
 pub mod edit;
 pub mod error;

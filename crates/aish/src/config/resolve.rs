@@ -1,6 +1,7 @@
 //! From checked to resolved: the layers put on top of each other, the defaults below them, and what can only be judged as a
 //! whole: names that must exist, settings that need or exclude each other.
 
+use super::borrowed::borrowed;
 use super::check::{Assigned, Checked, Named, check_environment, check_file};
 use super::edit::RuleList;
 use super::error::{ConfigError, Diagnostic, Layer, Origin, Shown, Source};
@@ -147,7 +148,10 @@ impl Resolver {
         };
         let (models, routing) = (self.models(environment), self.routing());
         self.check_names(&models, default_model.as_deref(), &routing);
-        for (origin, message) in reach::beyond(&self.layers, &models) {
+        for (origin, message) in reach::beyond(&self.layers, &models)
+            .into_iter()
+            .chain(borrowed(&self.layers))
+        {
             // What is no model at all was told.
             let place = origin.to_string();
             if !self.diagnostics.iter().any(|told| told.origin.to_string() == place) {

@@ -121,6 +121,30 @@ fn hints() {
     }
 }
 
+/// SPEC 12: what the user allows is of the user's own servers: a project's server has none of it, by no pattern; what is denied
+/// or asked about holds for it too.
+#[test]
+fn servers_of_a_project() {
+    let allowing = Policy {
+        allow: rules(&["mail.send", "*"]),
+        auto_approve: vec![("mail.send".into(), true), ("*.*".into(), true)],
+        ..Policy::new("/w")
+    };
+    let call = delegate(Hint::Unknown, None);
+    check(&allowing, ApprovalMode::Ask, &call, Verdict::Allow);
+    let guests = |guest: &str| Policy {
+        guests: vec![guest.to_owned()],
+        ..allowing.clone()
+    };
+    check(&guests("mail"), ApprovalMode::Ask, &call, Verdict::Ask);
+    check(&guests("mai"), ApprovalMode::Ask, &call, Verdict::Allow);
+    let denying = Policy {
+        deny: rules(&["*.send"]),
+        ..guests("mail")
+    };
+    check(&denying, ApprovalMode::Full, &call, Verdict::Deny);
+}
+
 /// SPEC 6.8: a changed definition asks whatever allows the tool; a deny stays one, and `full` asks nothing.
 #[test]
 fn changed_definitions() {

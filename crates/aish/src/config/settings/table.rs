@@ -314,7 +314,9 @@ pub const SETTINGS: &[Setting] = &[
         "approval.allow",
         Kind::Rules,
         r#"["file_write(notes/*)", "bash(make test)"]"#,
-        "Calls that run unasked, unless a deny or ask rule matches too. A command here is one exact command.",
+        "Calls that run unasked, unless a deny or ask rule matches too. A command here is one exact command. \
+         A rule speaks of your own MCP servers: it lets no tool of a project's server through, and a project cannot bring a \
+         server whose name it spells.",
     )
     .default("[]"),
     Setting::new(
@@ -468,7 +470,8 @@ pub const SETTINGS: &[Setting] = &[
         Kind::Bool,
         "true",
         "Whether a tool runs unasked: `\"alias.tool\"`, `\"alias.*\"` for all tools of a server, or a built-in's name. An \
-         exact `false` overrides a `*`. Quote names with a dot.",
+         exact `false` overrides a `*`. Quote names with a dot. As with `approval.allow`, this speaks of your own servers, never \
+         of a project's.",
     )
     .project(NO_MODE),
 ];
