@@ -5,7 +5,7 @@
 use crate::app::App;
 use crate::models::Registry;
 use crate::paths::Environment;
-use aish_engine::Engine;
+use aish_engine::{Engine, Supply};
 use aish_mcp::connect::{Network, connect_over};
 use aish_mcp::memory::Memory;
 use aish_mcp::oauth::Keyring;
@@ -52,6 +52,11 @@ pub use setup::{credential_variables, secret_variables};
 /// How long a prompt that is asked once waits for servers that nobody requires and nothing is remembered of.
 const ARRIVE_MS: u64 = 5_000;
 
+/// How long after its start a process that has nothing left to do stays for what is known of servers to be renewed.
+const RENEW_MS: u64 = 5_000;
+/// How old that may be before anybody stays for it.
+const RENEW_AFTER_S: u64 = 10 * 60;
+
 /// Where status lines go.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -68,6 +73,7 @@ pub struct Mcp {
     disabled: Vec<String>,
     /// Publishes what they offer.
     publisher: JoinHandle<()>,
+    began: tokio::time::Instant,
 }
 
 impl Drop for Mcp {
@@ -132,14 +138,17 @@ impl Mcp {
                 host.say(&format!("mcp: {duplicate}"));
             }
         }
-        let publisher = Publisher {
+        let publisher = Arc::new(Publisher {
             servers: Arc::clone(&servers),
             builtin: ToolSet::clone(&engine.tools.now()),
             engine: Arc::clone(engine),
             host: Arc::clone(&host),
             pins: Arc::new(PinFile::in_folder(&app.paths.data_dir, Arc::clone(&host))),
-        };
+        });
         publisher.publish();
+        // The task holds it for as long as there are servers.
+        let supply: Arc<dyn Supply> = Arc::clone(&publisher) as Arc<dyn Supply>;
+        engine.tools.supplied_by(Arc::downgrade(&supply));
         let publisher = tokio::spawn(publisher.follow());
         Self {
             servers,
@@ -149,6 +158,7 @@ impl Mcp {
             configured,
             disabled: setup.disabled,
             publisher,
+            began: tokio::time::Instant::now(),
         }
     }
 
@@ -256,6 +266,42 @@ impl Mcp {
             let left = patience.saturating_sub(began.elapsed());
             if tokio::time::timeout(left, changes.changed()).await.is_err() {
                 return;
+            }
+        }
+    }
+
+    /// Says of each server that is still being connected to, and whose tools are not known from before, that a question goes out
+    /// without them.
+    pub fn tell_missing(&self) {
+        let list = self.servers.list().into_iter();
+        let missing =
+            list.filter(|server| server.status.state == State::Connecting && server.status.offer.tools.is_empty());
+        for server in missing {
+            let alias = &server.config.alias;
+            self.host.say(&format!(
+                "mcp: {alias} is still connecting; its tools are not in this question"
+            ));
+        }
+    }
+
+    /// Gives servers that are still being connected to the chance to renew what is known of them, where that has not been done
+    /// for [`RENEW_AFTER_S`]: a process that always ends before they are there would offer their old tools for ever. For whoever
+    /// has nothing left to do; no longer than [`RENEW_MS`] after the start, and once in that time for a server that does not come.
+    pub async fn renewed(&self) {
+        let is_due = |server: &Server| {
+            let age = self.servers.memory().age(&server.config);
+            server.status.state == State::Connecting && age.is_some_and(|age| age.as_secs() >= RENEW_AFTER_S)
+        };
+        let due: Vec<Server> = self.servers.list().into_iter().filter(is_due).collect();
+        if due.is_empty() {
+            return;
+        }
+        let is_among = |server: &Server| due.iter().any(|due| due.config.alias == server.config.alias);
+        let left = Duration::from_millis(RENEW_MS).saturating_sub(self.began.elapsed());
+        let _ = tokio::time::timeout(left, self.settled(is_among)).await;
+        for server in self.servers.list().iter().filter(|server| is_among(server)) {
+            if server.status.state != State::Ready {
+                self.servers.memory().tried(&server.config);
             }
         }
     }

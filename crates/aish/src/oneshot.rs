@@ -107,7 +107,15 @@ async fn with_servers(
     let mcp = Arc::new(Mcp::start(app, engine, registry));
     mcp.listen(say(engine));
     let ended = match unless_ended(cancel, mcp.arrived()).await {
-        Ok(Ok(())) => run(Arc::clone(&mcp)).await,
+        Ok(Ok(())) => {
+            mcp.tell_missing();
+            let ended = run(Arc::clone(&mcp)).await;
+            if ended.is_ok() {
+                // Whoever asks to stop now has the answer.
+                let _ = unless_ended(cancel, mcp.renewed()).await;
+            }
+            ended
+        }
         Ok(Err(missing)) => Err(Failure::failed(missing).hint("the server is `required` in the configuration")),
         Err(ended) => Err(ended),
     };

@@ -168,7 +168,10 @@ impl Driver {
                     };
                     self.call_model(&ask, notices, &stop).await
                 }
-                Step::Gate(calls) => self.gate(&calls).await,
+                Step::Gate(calls) => {
+                    self.await_tools(&calls, &stop).await;
+                    self.gate(&calls).await
+                }
                 Step::RunTools(jobs) => self.run_jobs(jobs, notices, &stop).await,
                 Step::AskApproval(calls) => return Ok(Outcome::Asking(self.pending_of(&calls))),
                 Step::AwaitPerson(jobs) if std::mem::take(&mut self.attended) => {

@@ -3,6 +3,8 @@
 //! This is where a call's arguments are checked and its [`Action`] is made; policy alone decides over it.
 
 use crate::driver::Driver;
+use crate::lease::asked;
+use crate::offered::named_in;
 use crate::{EngineError, Pending, Settings};
 use aish_core::action::Action;
 use aish_core::event::{Body, CallGated, CallSource, Draft, readable_call};
@@ -10,7 +12,7 @@ use aish_core::id::CallId;
 use aish_core::policy::Verdict;
 use aish_core::sanitize::single_line;
 use aish_store::Durability;
-use aish_tools::Tool;
+use aish_tools::{Cancel, Tool};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -23,6 +25,31 @@ pub(crate) struct Inspected {
 }
 
 impl Driver {
+    /// Waits for the tools of these calls that may be known from before only: nobody is asked about a change that is none any
+    /// more, and no tool is unknown that is on its way (SPEC 6.4, 6.8). Returns early when asked to stop.
+    pub(crate) async fn await_tools(&self, calls: &[CallId], stop: &Cancel) {
+        let settings = self.engine.settings();
+        for id in calls {
+            let Some(call) = self.session.call_event(id).filter(|_| settings.tools) else {
+                continue;
+            };
+            let (name, arguments) = (&call.function.name, &call.function.arguments);
+            let is_in_doubt = match named_in(&self.engine.tools.now(), name) {
+                None => true,
+                Some(_) => self
+                    .inspect(name, arguments, &settings)
+                    .is_ok_and(|inspected| inspected.action.changed().is_some()),
+            };
+            if is_in_doubt {
+                let mut stop = stop.clone();
+                tokio::select! {
+                    () = self.engine.tools.arrive(name) => {}
+                    () = asked(&mut stop) => return,
+                }
+            }
+        }
+    }
+
     /// Judges calls and records the verdicts, all at once.
     pub(crate) async fn gate(&mut self, calls: &[CallId]) -> Result<(), EngineError> {
         let settings = self.engine.settings();
@@ -93,11 +120,10 @@ impl Driver {
     pub(crate) fn inspect(&self, name: &str, arguments: &str, settings: &Settings) -> Result<Inspected, String> {
         // A model that was offered no tools has none, whatever it calls.
         let tools = self.engine.tools.now();
-        let tool = tools
-            .get(name)
+        let tool = named_in(&tools, name)
             .filter(|_| settings.tools)
             .ok_or_else(|| format!("Unknown tool: {name}"))?;
-        let arguments = tools.validate(name, arguments)?;
+        let arguments = tools.validate(&tool.spec().name, arguments)?;
         let action = tool.inspect(&arguments, &settings.context)?;
         Ok(Inspected {
             action,

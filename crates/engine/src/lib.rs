@@ -44,7 +44,7 @@ pub use context::SYSTEM_PROMPT;
 pub use driver::Driver;
 pub use error::EngineError;
 pub use notice::{Notice, Notices};
-pub use offered::Offered;
+pub use offered::{Offered, Supply};
 
 /// A model ready to be asked.
 #[derive(Clone)]

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// The largest file that is read back.
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -80,6 +81,22 @@ impl Memory {
             offer: offer.clone(),
         };
         let _ = write(&path, &remembered);
+    }
+
+    /// How long ago what is known of a server was last kept, or [`Memory::tried`] last; `None` where nothing is known.
+    pub fn age(&self, config: &ServerConfig) -> Option<Duration> {
+        self.recall(config)?;
+        let kept = std::fs::metadata(self.file(config)?).ok()?.modified().ok()?;
+        // A clock that was put back: as if it had been kept now.
+        Some(kept.elapsed().unwrap_or_default())
+    }
+
+    /// Notes that what is known was to be renewed now, and could not be.
+    pub fn tried(&self, config: &ServerConfig) {
+        let Some(path) = self.file(config) else { return };
+        let file = std::fs::File::options().append(true).open(path);
+        // Where it cannot be noted it is tried again.
+        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
     }
 
     fn file(&self, config: &ServerConfig) -> Option<PathBuf> {

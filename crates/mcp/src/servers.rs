@@ -184,6 +184,11 @@ impl Servers {
             .find(|server| server.config.alias.as_str() == alias)
     }
 
+    /// What is known of servers from before.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// Who is asked and told on behalf of servers.
     pub fn host(&self) -> &Arc<dyn Host> {
         &self.host

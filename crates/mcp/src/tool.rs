@@ -13,6 +13,7 @@ use aish_core::action::{Action, Digest, Effect, Hint};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
 use aish_tools::{Asks, CANCELLED, Cancel, Progress, Put, Ran, Tool, ToolContext, ToolOutput, cancelled};
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::{Arc, OnceLock};
@@ -73,6 +74,15 @@ pub trait Caller: Send + Sync {
     /// # Errors
     /// There is no result.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Outcome, McpError>>;
+
+    /// Waits for the server, and holds a tool that was let through against what it offers now (SPEC 6.8). Has a deadline of its
+    /// own.
+    ///
+    /// # Errors
+    /// The server is not there, or the tool is another by now.
+    fn verify<'a>(&'a self, _call: Told<'a>) -> BoxFuture<'a, Result<(), McpError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Puts what a call asked to the person who is here; gives the parameters with which it goes on. Has a deadline of its own.
     ///
@@ -161,7 +171,12 @@ impl McpTool {
             bytes_max,
             watch: steps.watch(),
         });
-        let result = steps.shown_while(call, progress).await;
+        let verified = async {
+            self.caller.verify(self.told()).await?;
+            self.pins.pin(&self.spec.name, &self.pinned);
+            call.await
+        };
+        let result = steps.shown_while(verified, progress).await;
         match result {
             Ok(outcome) => Ran::Output(self.output_of(outcome)),
             Err(McpError {
@@ -285,7 +300,14 @@ impl Tool for McpTool {
         // What was let through may have been another definition than this one, a moment ago.
         let is_this =
             |effect: &Effect| matches!(effect, Effect::Delegate { definition, .. } if definition == self.digest());
-        if action.effects.iter().any(is_this) {
+        // What is known from before only is pinned when the call finds it there: one that is refused changes no pin.
+        let is_offered = || {
+            self.caller
+                .verify(self.told())
+                .now_or_never()
+                .is_some_and(|it| it.is_ok())
+        };
+        if action.effects.iter().any(is_this) && is_offered() {
             self.pins.pin(&self.spec.name, &self.pinned);
         }
     }

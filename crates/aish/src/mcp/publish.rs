@@ -3,12 +3,13 @@
 use super::host::Front;
 use super::pins::pinned_endpoint;
 use aish_core::sanitize;
-use aish_engine::Engine;
+use aish_engine::{Engine, Supply};
 use aish_mcp::pin::Pins;
 use aish_mcp::servers::{Server, Servers, State};
 use aish_mcp::tool::Caller;
 use aish_mcp::{Host, McpTool, ServerConfig};
 use aish_tools::set::ToolSet;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 /// Characters of a problem that are told.
@@ -25,6 +26,12 @@ pub(super) fn problem_of(server: &Server) -> Option<String> {
                 .collect();
             Some(format!("mcp: {}: {problem}", server.config.alias))
         }
+    }
+}
+
+impl Supply for Publisher {
+    fn arrive<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(self.await_server(tool))
     }
 }
 
@@ -59,9 +66,29 @@ impl Publisher {
         self.engine.tools.replace(tools);
     }
 
+    /// Waits for the server that a tool is of, by its name here or on the wire to a model; not for one that is no server's, nor
+    /// for one that is known not to come.
+    async fn await_server(&self, tool: &str) {
+        let of = |alias: &str| {
+            let rest = tool.strip_prefix(alias)?;
+            (rest.starts_with('.') || rest.starts_with("__")).then_some(())
+        };
+        for server in self.servers.list() {
+            let alias = server.config.alias.as_str();
+            if of(alias).is_some() {
+                if server.status.state == State::Connecting {
+                    // How it does is told like that of any other.
+                    let _ = self.servers.peer(alias).await;
+                }
+                // Offered here, before anybody looks: the task that follows them may not have come to it yet.
+                self.publish();
+            }
+        }
+    }
+
     /// Follows what servers offer and how they do, for as long as there are any. A problem is told when it is new; that it is
     /// over, when it had been told.
-    pub(super) async fn follow(self) {
+    pub(super) async fn follow(self: Arc<Self>) {
         let mut changes = self.servers.changes();
         loop {
             self.publish();

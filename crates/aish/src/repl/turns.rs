@@ -65,7 +65,10 @@ impl Repl {
             Wait::Cancelled => return Ok(TurnEnd::Over(StopReason::Cancelled)),
         }
         match self.driver.start(text, parts).await {
-            Ok(()) => self.drive_on().await,
+            Ok(()) => {
+                self.options.mcp.tell_missing();
+                self.drive_on().await
+            }
             Err(error) => self.failed(&error).await,
         }
     }

@@ -36,6 +36,13 @@ impl Caller for Servers {
         })
     }
 
+    fn verify<'a>(&'a self, call: Told<'a>) -> BoxFuture<'a, Result<(), McpError>> {
+        Box::pin(async move {
+            self.peer(call.alias.as_str()).await?;
+            self.check_definition(&call)
+        })
+    }
+
     fn answers<'a>(
         &'a self,
         call: Told<'a>,

@@ -40,6 +40,7 @@ fn rows() -> [Row; 4] {
         Row {
             by: By::Session,
             tools: 1,
+            remarks: vec!["a tool without a name is left out".to_owned()],
             ..row("hole", Place::Url("http://h.example/\u{1b}[31mmcp".to_owned()))
         },
         Row {
@@ -61,6 +62,7 @@ fn laid_out() {
     git    mcp-server-git --repository 'my notes'  12 tools  connected 2025-11-25
     files  node …/dist/index.js /srv               12 tools  connected 2025-11-25
     hole   http://h.example/\x1b[31mmcp              1 tool  connected 2025-11-25
+           a tool without a name is left out
            of this session; `aish mcp add` keeps it
     down   http://127.0.0.1:9/mcp                   0 tools  trying again in 2 s
            connection\x1brefused
