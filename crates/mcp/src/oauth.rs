@@ -89,7 +89,13 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
     let challenge = login.challenge.or(refused.as_deref());
     let challenge = challenge.map(Challenge::read).unwrap_or_default();
     let found = metadata::find(&fetch, &server, &challenge).await?;
-    let mut listener = Listener::start().await?;
+    let (state, verifier) = (random()?, random()?);
+    let expected = Expected {
+        state: state.clone(),
+        issuer: found.authority.issuer.clone(),
+        sends_issuer: found.authority.sends_issuer,
+    };
+    let mut listener = Listener::start(expected).await?;
     let client = Client::of(login.identity, &fetch, &found.authority, listener.redirect()).await?;
     // What was allowed stays allowed: a login that asks for more asks for all (SEP-2350).
     let before = login.keyring.get(&place);
@@ -102,7 +108,6 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
         let name = keyring::client_name(login.alias.as_str());
         login.keyring.redactor().learn(&name, secret.expose());
     }
-    let (state, verifier) = (random()?, random()?);
     let question = Question {
         client: &client.id,
         redirect: listener.redirect(),
@@ -112,14 +117,9 @@ pub async fn login(login: &Login<'_>, show: impl FnOnce(&Url)) -> Result<(), Mcp
     };
     let address = question.address(&found);
     show(&address);
-    let expected = Expected {
-        state: state.expose(),
-        issuer: found.authority.issuer.as_deref(),
-        sends_issuer: found.authority.sends_issuer,
-    };
     let limit = Duration::from_secs(PERSON_TIMEOUT_S);
     let late = || McpError::new(ErrorKind::Timeout, "nobody logged in in time");
-    let code = tokio::time::timeout(limit, listener.code(&expected)).await;
+    let code = tokio::time::timeout(limit, listener.code()).await;
     let code = code.unwrap_or_else(|_| Err(late()))?;
     let counter = Counter {
         fetch: &fetch,

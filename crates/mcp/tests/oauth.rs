@@ -236,7 +236,7 @@ async fn never_enough() {
 #[tokio::test]
 async fn what_ends_a_login() {
     for (trick, said, tokens_asked) in [
-        (Trick::WrongState, "not that of this login", 0),
+        (Trick::WrongState, "not those of this login", 0),
         (Trick::WrongIssuer, "another issuer answered", 0),
         (Trick::TwoCodes, "has no code", 0),
         (Trick::Denied, "not allowed: access_denied", 0),
@@ -256,6 +256,23 @@ async fn what_ends_a_login() {
         assert!(world.heard("/stolen").is_empty(), "{trick:?}");
         assert!(secrets(&network).is_empty(), "{trick:?}");
     }
+}
+
+/// SPEC 6.3, 12: a request that somebody else sends ends no login, and the browser says how it ended.
+#[tokio::test]
+async fn what_the_browser_shows() {
+    let (world, network) = (World::start(Trick::StrayFirst).await, network());
+    world.login(&network, None).await.unwrap();
+    let pages = world.pages(2).await;
+    assert_eq!((pages[0].0, pages[1].0), (400, 200), "{pages:?}");
+    assert!(pages[1].1.contains("has the answer"), "{pages:?}");
+    world.turn(Trick::Denied);
+    world.login(&network, None).await.unwrap_err();
+    let (status, text) = world.pages(3).await.remove(2);
+    assert!(
+        status == 200 && text.contains("Not allowed; see the terminal"),
+        "{text}"
+    );
 }
 
 /// SPEC 12: a token endpoint that never answers is not waited for for ever.

@@ -16,8 +16,10 @@ use tokio::sync::watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trick {
     Nothing,
-    /// The browser comes back with another state.
+    /// The browser comes back with another state, again and again.
     WrongState,
+    /// The browser comes back with another state, then with the right one.
+    StrayFirst,
     /// The browser comes back from another issuer.
     WrongIssuer,
     /// The browser comes back with two codes.
@@ -72,6 +74,8 @@ struct Shared {
     base: Mutex<String>,
     other: Mutex<String>,
     heard: Mutex<Vec<Heard>>,
+    /// What the browser showed in the end: status and text.
+    pages: Mutex<Vec<(u16, String)>>,
     /// Which access token is good, and what it allows.
     good: Mutex<(usize, String)>,
     expires_in_s: Mutex<u64>,
@@ -88,6 +92,7 @@ impl World {
             base: Mutex::new(base.clone()),
             other: Mutex::new(elsewhere.clone()),
             heard: Mutex::default(),
+            pages: Mutex::default(),
             good: Mutex::new((0, String::new())),
             expires_in_s: Mutex::new(3_600),
             count: watch::Sender::new(0),
@@ -130,6 +135,18 @@ impl World {
             .filter(|heard| heard.path.split('?').next() == Some(path))
             .cloned()
             .collect()
+    }
+
+    /// The pages that the browser has shown at the end of logins, when there are so many.
+    pub async fn pages(&self, number: usize) -> Vec<(u16, String)> {
+        let mut count = self.shared.count.subscribe();
+        loop {
+            let pages = self.shared.pages.lock().unwrap().clone();
+            if pages.len() >= number {
+                return pages;
+            }
+            count.changed().await.unwrap();
+        }
     }
 
     /// Waits for a request of that path.
@@ -183,16 +200,33 @@ impl World {
             identity: &Identity::Unknown,
             challenge,
         };
-        let client = network.client.clone();
         login(&told, |address| {
-            let address = address.clone();
-            tokio::spawn(async move {
-                let there = client.get(address).send().await.unwrap();
-                let back = there.headers().get("location").unwrap().to_str().unwrap().to_owned();
-                client.get(back).send().await
-            });
+            let browser = browse(network.client.clone(), address.clone(), Arc::clone(&self.shared));
+            tokio::spawn(browser);
         })
         .await
+    }
+}
+
+/// Follows wherever it is sent, and tries again where it is not understood.
+async fn browse(client: reqwest::Client, address: url::Url, shared: Arc<Shared>) {
+    loop {
+        let there = client.get(address.clone()).send().await.unwrap();
+        let back = there.headers().get("location").unwrap().to_str().unwrap().to_owned();
+        // The login may be over meanwhile.
+        let Ok(page) = client.get(back).send().await else {
+            return;
+        };
+        let status = page.status().as_u16();
+        let text = page.text().await.unwrap_or_default();
+        shared.pages.lock().unwrap().push((status, text));
+        shared.count.send_modify(|count| *count += 1);
+        let trick = *shared.trick.lock().unwrap();
+        match trick {
+            Trick::WrongState => {}
+            Trick::StrayFirst if status == 400 => *shared.trick.lock().unwrap() = Trick::Nothing,
+            _ => return,
+        }
     }
 }
 
@@ -334,7 +368,7 @@ impl Shared {
 
     fn authorize(&self, trick: Trick, heard: &Heard) -> Answer {
         let asked = query(heard.path.split_once('?').unwrap().1);
-        let state = if trick == Trick::WrongState {
+        let state = if matches!(trick, Trick::WrongState | Trick::StrayFirst) {
             "another"
         } else {
             asked["state"].as_str()
