@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 mod body;
+pub(crate) mod credentials;
 mod events;
 mod failures;
 mod reading;

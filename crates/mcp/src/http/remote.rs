@@ -1,5 +1,6 @@
 //! The server's side of every request: its address, the headers that go along, and errors that do not show them.
 
+use super::credentials;
 use super::failures::Failures;
 use super::reading::{self, excerpt};
 use super::reopening::Reopening;
@@ -46,7 +47,7 @@ pub(super) struct Remote {
     /// The token and the configured headers.
     headers: HeaderMap,
     redactor: Redactor,
-    /// The configured token alone, which no answer is to repeat: other headers may be words of every day.
+    /// What no answer is to repeat: less than the errors, as other headers may be words of every day.
     echoes: Redactor,
     /// Gives the token that a person allowed; `None` where the configuration has one.
     bearer: Option<Bearer>,
@@ -87,7 +88,6 @@ impl Remote {
             let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
                 .map_err(|_| unusable("its token has characters that no header can carry".to_owned()))?;
             headers.insert(AUTHORIZATION, value);
-            secrets.push(("token".to_owned(), token.expose().to_owned()));
         }
         for (name, value) in &endpoint.headers {
             let shown = excerpt(name);
@@ -113,10 +113,8 @@ impl Remote {
         for value in headers.values_mut() {
             value.set_sensitive(true);
         }
-        secrets.extend(
-            url.password()
-                .map(|password| ("password".to_owned(), password.to_owned())),
-        );
+        let known = credentials::of_endpoint(endpoint, &url);
+        secrets.extend(known.iter().cloned());
         secrets.extend(url.query().map(|query| ("query".to_owned(), query.to_owned())));
         Ok(Self {
             client: client.clone(),
@@ -125,12 +123,7 @@ impl Remote {
             bearer: bearer.filter(|_| !headers.contains_key(AUTHORIZATION)),
             headers,
             redactor: Redactor::new(secrets),
-            echoes: Redactor::new(
-                endpoint
-                    .token
-                    .iter()
-                    .map(|token| ("token".to_owned(), token.expose().to_owned())),
-            ),
+            echoes: Redactor::new(known),
             failures: Failures::default(),
             reopening: Reopening::default(),
         })
@@ -206,7 +199,7 @@ impl Remote {
         }
     }
 
-    /// The messages in a text of the server, without the token that it was sent: some repeat it in results, descriptions and
+    /// The messages in a text of the server, without the credentials that it was sent: some repeat them in results, descriptions and
     /// logs, and from there it would get into the ledger and to the model.
     ///
     /// # Errors
@@ -219,7 +212,7 @@ impl Remote {
         Ok(messages)
     }
 
-    /// The text without the token that the server was sent.
+    /// The text without the credentials that the server was sent.
     pub(super) fn without_echoes<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let text = self.echoes.redact_values(text);
         let Some(bearer) = &self.bearer else { return text };

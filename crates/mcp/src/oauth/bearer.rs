@@ -4,6 +4,7 @@ use super::challenge::{Challenge, scopes_of};
 use super::fetch::Fetch;
 use super::grant::{Counter, now};
 use super::keyring::{Entry, Keyring, Place};
+use crate::http::credentials::of_token;
 use crate::{Alias, ErrorKind, McpError};
 use aish_core::redact::Redactor;
 use aish_core::secret::Secret;
@@ -180,7 +181,9 @@ impl Bearer {
 
     fn note(&self, entry: &Entry) {
         for (name, secret) in entry.secrets() {
-            self.echoes.learn(&name, secret.expose());
+            if let Some((name, value)) = of_token(&name, secret.expose()) {
+                self.echoes.learn(&name, &value);
+            }
         }
     }
 }

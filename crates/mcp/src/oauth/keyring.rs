@@ -5,6 +5,7 @@
 
 use super::client::{Client, Method};
 use super::grant::Grant;
+use crate::http::credentials::of_token;
 use aish_core::redact::Redactor;
 use aish_core::secret::Secret;
 use serde::{Deserialize, Serialize};
@@ -254,7 +255,9 @@ impl Keyring {
     /// From now on this is what is kept.
     fn know(&self, entries: Vec<Entry>) {
         for (name, secret) in entries.iter().flat_map(Entry::secrets) {
-            self.0.redactor.learn(&name, secret.expose());
+            if let Some((name, value)) = of_token(&name, secret.expose()) {
+                self.0.redactor.learn(&name, &value);
+            }
         }
         *self.lock_entries() = Some(entries);
     }

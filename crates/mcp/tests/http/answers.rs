@@ -1,6 +1,7 @@
 //! What successes mean: to what has no answer, and to requests.
 
-use super::server::{Answer, Server, ask, events, failure, json_body, post, response};
+use super::server::{Answer, Server, ask, client, endpoint, events, failure, json_body, post, response};
+use aish_core::secret::Secret;
 use aish_mcp::ErrorKind;
 use rmcp::transport::streamable_http_client::StreamableHttpPostResponse;
 use serde_json::json;
@@ -174,4 +175,23 @@ async fn unreachable() {
     drop(free);
     let (_, error) = ask(&super::server::client(&super::server::endpoint(&url)), None).await;
     assert_eq!(error.unwrap().kind, ErrorKind::Unreachable);
+}
+
+/// SPEC 6.3, 10.5: a server that repeats what it was sent repeats no credential: not a header, not a short token, and not the
+/// password of its address in any of its forms.
+#[tokio::test]
+async fn repeated_credentials() {
+    let said = "Basic dTpwQDU1d29yZA== | p@55word | p%4055word | key-that-nobody-may-see | Bearer seven77 | engineering 2022-06-28";
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"said":"{said}"}}}}"#);
+    let server = Server::start(vec![json_body(&answer)]).await;
+    let mut endpoint = endpoint(&server.url().replace("//", "//u:p%4055word@"));
+    endpoint.token = Some(Secret::new("seven77"));
+    let everyday = [("X-Team", "engineering"), ("X-Version", "2022-06-28")];
+    let everyday = everyday.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+    endpoint.headers.extend(everyday);
+    let (messages, error) = ask(&client(&endpoint), None).await;
+    assert_eq!(error, None);
+    let expect = "Basic [redacted:password] | [redacted:password] | [redacted:password] | [redacted:X-Key] | \
+                  [redacted:token] | engineering 2022-06-28";
+    assert!(messages[0].to_string().contains(expect), "{messages:?}");
 }
