@@ -22,7 +22,7 @@
 //!
 //! Blocks follow CommonMark 0.31 with GitHub's tables, task lists and strikethrough. Three things differ because text that was
 //! shown stays: definitions of links and footnotes are shown where they stand, and so are references to them; a line break of
-//! the source is kept where its line is too short to have been broken to fit a page; a table's head begins with a `|`.
+//! the source is kept where its line is too short or too long to have been broken to fit a page; a table's head begins with a `|`.
 //!
 //! The rooms: [`start`] says what a line is, [`blocks`] does it, [`scan`] says how much of a paragraph can be shown, [`spans`]
 //! reads that, [`rows`] wraps and writes.

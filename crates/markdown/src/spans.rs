@@ -9,11 +9,11 @@ use crate::rows::{Ink, Rows};
 use aish_core::sanitize;
 use anstyle::Style;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
-/// A line that is shorter was not broken to fit a page: its end is kept. CommonMark leaves it to the renderer (6.8).
-const WRAPPED_LINE_CHARACTERS_MIN: usize = 60;
+/// A line that is shorter or longer was not broken to fit a page: its end is kept. CommonMark leaves it to the renderer (6.8).
+const WRAPPED_LINE_CHARACTERS: RangeInclusive<usize> = 60..=100;
 /// Stands before text that is read alone, so that it is read as what follows a space.
 const SHIELD_SPACE: &str = "x ";
 /// The same behind punctuation.
@@ -52,7 +52,7 @@ pub(crate) fn write(text: &str, place: Place, look: Look, base: Style, rows: &mu
 
 /// What the end of a line of so many characters is, unless it says itself.
 pub(crate) fn soft_break(line_characters: usize) -> Break {
-    if line_characters >= WRAPPED_LINE_CHARACTERS_MIN {
+    if WRAPPED_LINE_CHARACTERS.contains(&line_characters) {
         Break::Soft
     } else {
         Break::Row
