@@ -31,11 +31,11 @@ impl Aside {
         // Nobody waiting any more is as good.
         let _ = self.recorded.try_send(());
     }
+}
 
-    /// True for tools of the server it is about.
-    pub(crate) fn is_of(&self, tool: &str) -> bool {
-        tool.split_once('.').is_some_and(|(alias, _)| alias == self.server)
-    }
+/// True for the tools of that server.
+pub(crate) fn is_of(tool: &str, server: &str) -> bool {
+    tool.split_once('.').is_some_and(|(alias, _)| alias == server)
 }
 
 /// Where asides are told.
@@ -53,7 +53,17 @@ impl Asides {
         content: impl Into<String>,
         body: impl Fn(Option<CallId>) -> Body + Send + Sync + 'static,
     ) -> bool {
-        let (recorded, mut is_recorded) = mpsc::channel(1);
+        self.tell(server, content, body).recv().await.is_some()
+    }
+
+    /// The same, for whoever cannot wait: what is given back need not be looked at.
+    pub fn tell(
+        &self,
+        server: &str,
+        content: impl Into<String>,
+        body: impl Fn(Option<CallId>) -> Body + Send + Sync + 'static,
+    ) -> mpsc::Receiver<()> {
+        let (recorded, is_recorded) = mpsc::channel(1);
         let aside = Aside {
             server: server.to_owned(),
             content: content.into(),
@@ -68,8 +78,7 @@ impl Asides {
                 let _ = ear.try_send(aside.clone());
             }
         }
-        drop(aside);
-        is_recorded.recv().await.is_some()
+        is_recorded
     }
 
     /// Hears of asides until what is given back is dropped.

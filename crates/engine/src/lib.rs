@@ -33,6 +33,7 @@ mod lease;
 mod model;
 mod notice;
 mod offered;
+mod questions;
 mod run;
 mod view;
 

@@ -1,8 +1,9 @@
 //! Running calls: started is in the ledger before anything happens, and every call comes to one result.
 
-use crate::asides::Aside;
+use crate::asides::{Aside, is_of};
 use crate::driver::Driver;
 use crate::lease::asked;
+use crate::questions::{EndedBy, OpenQuestions};
 use crate::{EngineError, Notice, Notices, Settings};
 use aish_core::event::{Body, CallStarted, Draft, ResultEnd, ToolResult, readable_call};
 use aish_core::id::CallId;
@@ -150,6 +151,7 @@ impl Driver {
         stop: &Cancel,
     ) -> Result<(), EngineError> {
         let mut asides = self.engine.asides.listen();
+        let mut questions = OpenQuestions::default();
         while !running.is_empty() {
             let mut stop = stop.clone();
             let event = {
@@ -169,15 +171,24 @@ impl Driver {
             let (n, came) = match event {
                 Event::Over(n, came) => (n, came),
                 Event::Aside(aside) => {
-                    self.record_aside(aside, running).await?;
+                    self.record_aside(aside, running, &mut questions).await?;
                     continue;
                 }
                 Event::Stop => {
+                    self.end_questions(questions.end(EndedBy::Stop, |_| true)).await?;
                     self.leftover.append(running);
                     return Ok(());
                 }
             };
+            // What was told before its end is written before its result.
+            while let Ok(aside) = asides.try_recv() {
+                self.record_aside(aside, running, &mut questions).await?;
+            }
             let call = running.swap_remove(n);
+            let is_left = |server: &str| !running.iter().any(|call| is_of(&call.name, server));
+            // A call that was told to stop may be over before anybody looks at why.
+            let by = if *stop.borrow() { EndedBy::Stop } else { EndedBy::Call };
+            self.end_questions(questions.end(by, is_left)).await?;
             let came = came.unwrap_or_else(|error| {
                 let failed = format!("the tool failed inside aish itself: {error}");
                 Came::Ran(Ran::Output(ToolOutput::error(failed)))
@@ -199,21 +210,40 @@ impl Driver {
     }
 
     /// Records what happened beside these calls, if it is about one of them.
-    async fn record_aside(&mut self, aside: Aside, running: &[Running]) -> Result<(), EngineError> {
-        let mut theirs = running.iter().filter(|call| aside.is_of(&call.name));
+    async fn record_aside(
+        &mut self,
+        aside: Aside,
+        running: &[Running],
+        questions: &mut OpenQuestions,
+    ) -> Result<(), EngineError> {
+        let mut theirs = running.iter().filter(|call| is_of(&call.name, &aside.server));
         let Some(first) = theirs.next() else {
             return Ok(());
         };
         // Of several calls of one server, nobody knows which one it asks for.
         let call = theirs.next().is_none().then(|| first.call.clone());
-        let draft = Draft::new(first.turn, aside.content.clone(), (aside.body)(call));
+        let (turn, body) = (first.turn, (aside.body)(call));
+        let draft = Draft::new(turn, aside.content.clone(), body.clone());
         match self.append(vec![draft], Durability::Committed).await {
             // Somebody ended the turn meanwhile: it has no place there any more.
             Err(EngineError::Invalid { .. }) => Ok(()),
             Ok(()) => {
+                questions.written(turn, &body);
                 aside.written();
                 Ok(())
             }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Writes down that questions ended without an answer.
+    async fn end_questions(&mut self, ended: Vec<Draft>) -> Result<(), EngineError> {
+        if ended.is_empty() {
+            return Ok(());
+        }
+        match self.append(ended, Durability::Committed).await {
+            // As for what happens beside a call: a turn that somebody ended has no place for it.
+            Ok(()) | Err(EngineError::Invalid { .. }) => Ok(()),
             Err(other) => Err(other),
         }
     }

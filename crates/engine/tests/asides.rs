@@ -3,12 +3,13 @@
 
 mod support;
 
-use aish_core::event::{Body, ServerAnswered, ServerOutcome};
+use aish_core::event::{Body, ServerAnswered, ServerAsked, ServerOutcome, ServerWants};
 use aish_core::id::CallId;
-use aish_engine::Asides;
+use aish_engine::{Asides, Notices};
 use aish_provider::scripted::Act;
 use support::probe::{Doing, Latch, Probe};
 use support::{World, drive, kinds, within};
+use tokio::sync::watch;
 
 fn answered(call_id: Option<CallId>) -> Body {
     Body::ServerAnswered(ServerAnswered {
@@ -81,4 +82,71 @@ async fn nobody_s() {
     let (recorded, kinds, _) = recorded(&["one.probe"], "two").await;
     assert!(!recorded && !kinds.contains(&"server_answered".to_owned()), "{kinds:?}");
     assert!(!within(Asides::default().record("one", "asked", answered)).await);
+}
+
+fn asked(question: u64) -> impl Fn(Option<CallId>) -> Body {
+    move |call_id| {
+        Body::ServerAsked(ServerAsked {
+            question,
+            server: "one".to_owned(),
+            call_id,
+            wants: ServerWants::Form,
+            asked: serde_json::json!({ "message": "?" }),
+        })
+    }
+}
+
+/// How a question ends that is open when the call ends or the turn is stopped: the kinds of events, and why it ended.
+async fn left_open(is_stopped: bool) -> (Vec<String>, Vec<(u64, Option<String>)>) {
+    let latch = Latch::new();
+    let probe = Probe::reader("one.probe", Doing::Wait(latch.clone())) as _;
+    let calls = [("one.probe", r#"{"n":1}"#)];
+    let world = World::with([Act::text_and_calls("", &calls), Act::text("Done.")], vec![probe]).full();
+    let mut driver = world.driver();
+    driver.start("go", Vec::new()).await.unwrap();
+    let engine = driver.engine().clone();
+    let (canceller, cancel) = watch::channel(false);
+    let asking = async {
+        latch.began().await;
+        assert!(engine.asides.record("one", "asked", asked(1)).await);
+        assert!(engine.asides.record("one", "answered", answered).await);
+        assert!(engine.asides.record("one", "asked", asked(2)).await);
+        if is_stopped {
+            canceller.send_replace(true);
+        } else {
+            latch.open();
+        }
+    };
+    let notices = Notices::new();
+    let (driven, ()) = within(async { tokio::join!(driver.drive(&notices, cancel), asking) }).await;
+    driven.unwrap();
+    // Nobody writes down what comes later, and whoever was asked hears that.
+    assert!(!within(engine.asides.record("one", "answered", answered)).await);
+    latch.open();
+    let answers = driver.session().events().iter().filter_map(|event| {
+        if let Body::ServerAnswered(data) = &event.body {
+            assert_eq!(data.call_id, Some(CallId::nth(1, 1)));
+            Some((data.question, data.reason.clone()))
+        } else {
+            None
+        }
+    });
+    let kinds = kinds(driver.session()).into_iter().map(str::to_owned).collect();
+    (kinds, answers.collect())
+}
+
+/// SPEC 6.9: a question that nobody answered has its end in the ledger before its call has: the call was over, or the turn
+/// was stopped.
+#[tokio::test]
+async fn no_question_stays_open() {
+    for (is_stopped, why) in [(false, "its call was over"), (true, "the turn was stopped")] {
+        let (kinds, answers) = left_open(is_stopped).await;
+        let [(1, None), (2, Some(reason))] = &answers[..] else {
+            panic!("{answers:?}");
+        };
+        assert!(reason.contains(why), "{reason}");
+        let result = kinds.iter().position(|kind| kind == "tool_result").unwrap();
+        let last = kinds.iter().rposition(|kind| kind == "server_answered").unwrap();
+        assert!(last < result, "{kinds:?}");
+    }
 }

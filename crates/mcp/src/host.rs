@@ -80,6 +80,8 @@ pub enum Reply {
     Accepted(Map<String, Value>),
     /// No.
     Declined,
+    /// The person did not say anything, or was not even asked: why, one safe line. To the server it is a no.
+    Unanswered(String),
     /// Nobody was there, or the question was dismissed.
     Dismissed,
 }

@@ -35,8 +35,14 @@ pub enum Answer {
     Dismissed,
     /// Nobody is here who could answer.
     Nobody,
-    /// It came while nobody waits for anything of a server: at the prompt, or on top of too many others.
+    /// It came while nobody waits for anything of a server: at the prompt.
     Untimely,
+    /// Too many others wait.
+    Crowded,
+    /// What was asked of the server was over before anybody answered.
+    Over,
+    /// The server took it back, or is gone.
+    Withdrawn,
     /// The person did not answer in time.
     Late,
     /// It cannot be answered; one line, escaped.
@@ -96,8 +102,11 @@ impl Desk {
         let (answer, answered) = oneshot::channel();
         {
             let mut state = self.state();
-            if state.open == 0 || state.waiting.len() >= WAITING_MAX {
+            if state.open == 0 {
                 return Answer::Untimely;
+            }
+            if state.waiting.len() >= WAITING_MAX {
+                return Answer::Crowded;
             }
             state.waiting.push_back(Ticket {
                 server: server.clone(),
@@ -106,11 +115,11 @@ impl Desk {
             });
         }
         self.came.notify_one();
-        answered.await.unwrap_or(Answer::Untimely)
+        answered.await.unwrap_or(Answer::Over)
     }
 
     /// Opens the desk until what is given back is dropped. Whoever opens it takes what comes; what nobody took by then is
-    /// answered with [`Answer::Untimely`].
+    /// answered with [`Answer::Over`].
     pub fn open(self: &Arc<Self>) -> Open {
         self.state().open += 1;
         Open(Arc::clone(self))
@@ -203,8 +212,8 @@ mod tests {
         drop(open);
         let [second, third] = left;
         let mut answers = [second.await.unwrap(), third.await.unwrap()];
-        answers.sort_by_key(|answer| *answer == Answer::Untimely);
-        assert_eq!(answers, [Answer::Late, Answer::Untimely]);
+        answers.sort_by_key(|answer| *answer == Answer::Over);
+        assert_eq!(answers, [Answer::Late, Answer::Over]);
     }
 
     /// SPEC 6.9: a question that was taken back is not put to the person, and one that is being put is known to be.

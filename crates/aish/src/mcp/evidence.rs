@@ -53,15 +53,23 @@ pub(super) fn of_question(question: u64, server: &str, matter: &Matter) -> (Stri
 pub(super) fn of_answer(question: u64, server: &str, answer: &Answer) -> (String, MakeBody) {
     let (outcome, word) = match answer {
         Answer::Given(_) => (ServerOutcome::Accepted, "answered"),
-        Answer::Declined | Answer::Nobody | Answer::Untimely | Answer::Late => (ServerOutcome::Declined, "declined"),
-        Answer::Dismissed => (ServerOutcome::Dismissed, "dismissed"),
+        Answer::Declined | Answer::Nobody | Answer::Untimely | Answer::Crowded | Answer::Late => {
+            (ServerOutcome::Declined, "declined")
+        }
+        Answer::Dismissed | Answer::Over | Answer::Withdrawn => (ServerOutcome::Dismissed, "dismissed"),
         Answer::Failed(_) => (ServerOutcome::Failed, "not answered"),
     };
     let (sent, usage) = match answer {
         Answer::Given(given) => (bounded(kept(given)), given.usage.clone()),
-        Answer::Declined | Answer::Nobody | Answer::Untimely | Answer::Late | Answer::Dismissed | Answer::Failed(_) => {
-            (Value::Null, None)
-        }
+        Answer::Declined
+        | Answer::Nobody
+        | Answer::Untimely
+        | Answer::Crowded
+        | Answer::Over
+        | Answer::Withdrawn
+        | Answer::Late
+        | Answer::Dismissed
+        | Answer::Failed(_) => (Value::Null, None),
     };
     let data = ServerAnswered {
         question,
@@ -95,6 +103,9 @@ pub(super) fn why_not(answer: &Answer) -> Option<String> {
         Answer::Given(_) | Answer::Declined | Answer::Dismissed => None,
         Answer::Nobody => Some("nobody is here to answer, declined".to_owned()),
         Answer::Untimely => Some("it came while nothing was asked of it, declined".to_owned()),
+        Answer::Crowded => Some("too many others wait, declined".to_owned()),
+        Answer::Over => Some("its call is over, dismissed".to_owned()),
+        Answer::Withdrawn => Some("the server took it back".to_owned()),
         Answer::Late => Some("no answer came in time, declined".to_owned()),
         Answer::Failed(problem) => Some(format!("{problem}; declined")),
     }

@@ -46,11 +46,21 @@ impl Front {
         let number = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         let alias = server.as_str();
         let (content, asked) = evidence::of_question(number, alias, &matter);
-        self.asides.record(alias, content, asked).await;
+        let is_recorded = self.asides.record(alias, content, asked).await;
         let told = evidence::line(&matter);
+        let mut open = OpenQuestion {
+            asides: &self.asides,
+            number,
+            alias,
+            is_answered: false,
+        };
         let answer = self.desk.put(server, matter).await;
+        open.is_answered = true;
         let (content, answered) = evidence::of_answer(number, alias, &answer);
-        self.asides.record(alias, content, answered).await;
+        if !self.asides.record(alias, content, answered).await && is_recorded && matches!(answer, Answer::Given(_)) {
+            // The ledger has it that the call ended without an answer: then nothing is sent.
+            return Answer::Over;
+        }
         if let Some(why) = evidence::why_not(&answer) {
             self.say(&format!("mcp: {alias} asks: {told}; {why}"));
         }
@@ -66,14 +76,32 @@ impl Front {
     }
 }
 
+/// A question that waits for its answer; one that is dropped before was taken back, and the ledger says so.
+struct OpenQuestion<'a> {
+    asides: &'a Asides,
+    number: u64,
+    alias: &'a str,
+    is_answered: bool,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let (content, body) = evidence::of_answer(self.number, self.alias, &Answer::Withdrawn);
+            self.asides.tell(self.alias, content, body);
+        }
+    }
+}
+
 impl Host for Front {
     fn ask<'a>(&'a self, server: &'a Alias, question: Question) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
             match self.asked(server, Matter::Elicit(question)).await {
                 Answer::Given(given) => Reply::Accepted(given.members),
-                Answer::Dismissed => Reply::Dismissed,
-                Answer::Declined | Answer::Nobody | Answer::Untimely | Answer::Late | Answer::Failed(_) => {
-                    Reply::Declined
+                Answer::Dismissed | Answer::Over | Answer::Withdrawn => Reply::Dismissed,
+                Answer::Declined => Reply::Declined,
+                unasked @ (Answer::Nobody | Answer::Untimely | Answer::Crowded | Answer::Late | Answer::Failed(_)) => {
+                    Reply::Unanswered(evidence::why_not(&unasked).unwrap_or_default())
                 }
             }
         })
@@ -84,6 +112,8 @@ impl Host for Front {
             match self.asked(server, Matter::Sample(params)).await {
                 Answer::Given(given) => Ok(Value::Object(given.members)),
                 Answer::Declined | Answer::Late => Err("the user declined".to_owned()),
+                Answer::Over | Answer::Withdrawn => Err("the call it belonged to is over".to_owned()),
+                Answer::Crowded => Err("too many questions wait".to_owned()),
                 Answer::Dismissed => Err("the user dismissed the request".to_owned()),
                 Answer::Nobody | Answer::Untimely => Err("nobody is here to allow it".to_owned()),
                 Answer::Failed(problem) => Err(problem),

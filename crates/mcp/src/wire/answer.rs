@@ -36,6 +36,23 @@ pub(super) async fn answer(session: &Session, method: &str, params: Value) -> Re
     }
 }
 
+/// Asks the person in the name of a request that was refused; `None` where that is not possible any more.
+pub(super) async fn page(session: &Session, params: Value) -> Option<Reply> {
+    let _open = session.open_question()?;
+    let question = Question::read(params).ok()?;
+    let Question::Url { id, .. } = question.clone() else {
+        return None;
+    };
+    let reply = tokio::select! {
+        reply = session.host.ask(&session.alias, question) => reply,
+        _ = session.ended() => return None,
+    };
+    if matches!(reply, Reply::Accepted(_)) {
+        session.page_opened(&id);
+    }
+    Some(reply)
+}
+
 async fn by_the_person(session: &Session, method: &str, params: Value) -> Result<Value, Refusal> {
     match method {
         "elicitation/create" => {
@@ -64,7 +81,7 @@ async fn elicit(session: &Session, question: Question) -> Value {
             json!({ "action": "accept" })
         }
         (Reply::Accepted(values), None) => json!({ "action": "accept", "content": values }),
-        (Reply::Declined, _) => json!({ "action": "decline" }),
+        (Reply::Declined | Reply::Unanswered(_), _) => json!({ "action": "decline" }),
         (Reply::Dismissed, _) => json!({ "action": "cancel" }),
     }
 }

@@ -26,6 +26,9 @@ impl Host for Thoughtful {
             tokio::time::sleep(THINKING).await;
             match question {
                 Question::Url { url, .. } if url.contains("no") => Reply::Declined,
+                Question::Url { url, .. } if url.starts_with("file:") => {
+                    Reply::Unanswered("such pages are not opened".to_owned())
+                }
                 Question::Form { .. } | Question::Url { .. } => Reply::Accepted(Map::new()),
             }
         })
@@ -83,6 +86,8 @@ async fn a_page_is_required() {
         for pages in [
             json!([page("https://a.example/")]),
             json!([page("https://a.example/no")]),
+            json!([page("file:/x")]),
+            json!([page("https://b.example/"), page("file:/x")]),
             json!([{"mode": "form"}]),
             json!(null),
         ] {
@@ -106,6 +111,8 @@ async fn a_page_is_required() {
     for expect in [
         "was opened; call again",
         "user declined",
+        "not the user who declined: such pages are not opened",
+        "A page was opened, another one that it named was not (such pages are not opened)",
         "does not say which: log in",
         "does not say which",
     ] {
