@@ -8,7 +8,7 @@ use super::address::Address;
 use super::desk::{Answer, Desk, Given, Matter, Open, Ticket};
 use super::evidence::shortened;
 use super::form::Form;
-use super::patience::Patient;
+use super::patience::{Patient, Presence};
 use super::{Say, browser, sampling};
 use crate::paths::Environment;
 use crate::term::Look;
@@ -29,6 +29,7 @@ pub struct Clerk {
     engine: Arc<Engine>,
     environment: Environment,
     say: Say,
+    presence: Arc<Presence>,
 }
 
 /// A question that is being put to the person.
@@ -45,11 +46,13 @@ impl Clerk {
             engine,
             environment,
             say,
+            presence: Arc::default(),
         }
     }
 
-    /// Takes questions until what is given back is dropped.
+    /// Takes questions until what is given back is dropped. Whoever opens the desk does so because the person typed something.
     pub fn open(&self) -> Open {
+        self.presence.seen();
         self.desk.open()
     }
 
@@ -73,6 +76,9 @@ impl Clerk {
         let Some(tty) = Tty::open() else {
             return ticket.answer(Answer::Nobody);
         };
+        if self.presence.is_away() {
+            return ticket.answer(Answer::Late);
+        }
         let (withdraw, withdrawn) = watch::channel(false);
         let look = Look::detect(&self.environment, tty.file());
         let patient = Patient(&tty);
@@ -114,7 +120,10 @@ impl Clerk {
         };
         match answered {
             Ok(answer) => answer,
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Answer::Late,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                self.presence.missed();
+                Answer::Late
+            }
             Err(error) => Answer::Failed(format!("the terminal could not be asked: {error}")),
         }
     }

@@ -3,6 +3,7 @@
 use crate::term::tty::{Line, Person};
 use aish_tools::{Cancel, cancelled};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -29,6 +30,28 @@ impl<P: Person> Person for Patient<'_, P> {
             Line::Cancelled if is_late => Err(io::ErrorKind::TimedOut.into()),
             line @ (Line::Said(_) | Line::End | Line::Cancelled) => Ok(line),
         }
+    }
+}
+
+/// Whether the person was there when they were last asked. Somebody who missed one question is not waited for again before they
+/// typed something: a server with many questions must not hold its call open for as many waits.
+#[derive(Default)]
+pub struct Presence(AtomicBool);
+
+impl Presence {
+    /// They typed something.
+    pub fn seen(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// They did not answer in time.
+    pub fn missed(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they missed a question, and typed nothing since.
+    pub fn is_away(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -64,5 +87,16 @@ mod tests {
         canceller.send_replace(true);
         let line = Patient(&Away).ask_line("well? ".to_owned(), cancel).await;
         assert_eq!(line.unwrap(), Line::Cancelled);
+    }
+
+    /// SPEC 6.9: somebody who let one question go by is not waited for again before they typed something.
+    #[test]
+    fn away_until_something_is_typed() {
+        let presence = Presence::default();
+        assert!(!presence.is_away());
+        presence.missed();
+        assert!(presence.is_away());
+        presence.seen();
+        assert!(!presence.is_away());
     }
 }
