@@ -62,5 +62,5 @@ fn chunks(bencher: Bencher<'_, '_>, kind: &str) {
 /// What the first block of code waits for, on a thread of its own.
 #[divan::bench]
 fn reading_the_syntaxes() -> bool {
-    Syntaxes::loaded().are_loaded()
+    Syntaxes::loaded().are_ready("rust")
 }

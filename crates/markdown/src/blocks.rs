@@ -1,13 +1,13 @@
 //! The blocks that are open, line by line: what [`crate::start`] says of a line is done here.
 
+use crate::body::{Body, Kind};
 use crate::code::{BlankLines, Code};
 use crate::highlight::Syntaxes;
-use crate::html::HtmlEnd;
 use crate::inline::Inline;
 use crate::look::{Colour, Look};
 use crate::rows::{Ink, Prefix, Rows};
 use crate::spans::{self, Place};
-use crate::start::{self, Container, Context, Fence, Line, ListKind, Rest, START_BYTES_MAX, Start, Task, Tip};
+use crate::start::{self, Container, Context, Line, ListKind, Rest, START_BYTES_MAX, Start, Task};
 use crate::table::{Alignment, Table};
 use anstyle::Style;
 
@@ -39,40 +39,6 @@ pub(crate) struct Blocks {
     /// The block before, if there was one.
     last: Option<Kind>,
     commands: Vec<String>,
-}
-
-#[derive(Debug)]
-enum Body {
-    None,
-    Paragraph(Inline),
-    TableHead {
-        /// The paragraph it would belong to.
-        paragraph: Option<Inline>,
-        row: String,
-        cells: usize,
-    },
-    Table(Table),
-    Fenced(Fence, Code),
-    Indented(Code),
-    Html {
-        end: HtmlEnd,
-        line: String,
-    },
-    Heading {
-        level: u8,
-        text: String,
-    },
-    /// A heading too long to be held.
-    LongHeading(Inline),
-    Command(String),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// Follows other text without an empty row, unless the text has one.
-    Plain,
-    /// Has an empty row around it.
-    SetOff,
 }
 
 impl Blocks {
@@ -163,7 +129,7 @@ impl Blocks {
     fn begin(&mut self, rest: Rest) {
         let context = Context {
             containers: &self.containers,
-            tip: self.tip(),
+            tip: self.body.tip(),
         };
         let Some(start) = start::decide(&self.line, rest, context) else {
             return;
@@ -173,18 +139,6 @@ impl Blocks {
         self.in_content = true;
         self.apply(start);
         self.content(left);
-    }
-
-    fn tip(&self) -> Tip {
-        match &self.body {
-            Body::None | Body::Heading { .. } | Body::LongHeading(_) | Body::Command(_) => Tip::None,
-            Body::Paragraph(_) => Tip::Paragraph,
-            Body::TableHead { cells, .. } => Tip::TableHead { cells: *cells },
-            Body::Table(_) => Tip::Table,
-            Body::Fenced(fence, _) => Tip::Fence(*fence),
-            Body::Indented(_) => Tip::Indented,
-            Body::Html { end, .. } => Tip::Html(*end),
-        }
     }
 
     fn apply(&mut self, start: Start) {
@@ -201,28 +155,12 @@ impl Blocks {
                 }
             }
         }
-        let stays = matched == self.containers.len() && opened.is_empty() && self.goes_on(&line);
+        let stays = matched == self.containers.len() && opened.is_empty() && self.body.takes(&line);
         if !stays {
             self.close_body(BlankLines::Dropped);
             self.change_containers(matched, opened, &line);
         }
         self.begin_body(line);
-    }
-
-    /// Whether the line belongs to the body that is open.
-    fn goes_on(&self, line: &Line) -> bool {
-        match line {
-            Line::Text | Line::Lazy | Line::Underline(_) => matches!(self.body, Body::Paragraph(_)),
-            Line::TableHead(..) => matches!(self.body, Body::Paragraph(_)),
-            Line::Verbatim { .. } | Line::FenceClose | Line::TableRule(_) | Line::TableRow(_) => true,
-            Line::Blank => matches!(self.body, Body::Indented(_)),
-            Line::Indented { .. }
-            | Line::Html(_)
-            | Line::FenceOpen(..)
-            | Line::Heading(_)
-            | Line::Rule
-            | Line::Command => false,
-        }
     }
 
     /// Leaves containers and enters others; whatever begins in them is set off from what was before.
@@ -233,25 +171,10 @@ impl Blocks {
         if *line == Line::Blank && opened.is_empty() {
             return;
         }
-        let in_none = matched == 0 && opened.is_empty();
-        let kind = match line {
-            Line::Heading(_) | Line::FenceOpen(..) | Line::Rule | Line::Indented { .. } if in_none => Kind::SetOff,
-            Line::TableRule(_) if in_none => Kind::SetOff,
-            Line::TableRow(_)
-            | Line::Blank
-            | Line::Text
-            | Line::Lazy
-            | Line::Verbatim { .. }
-            | Line::Indented { .. }
-            | Line::Html(_)
-            | Line::FenceOpen(..)
-            | Line::FenceClose
-            | Line::Heading(_)
-            | Line::Underline(_)
-            | Line::Rule
-            | Line::TableHead(..)
-            | Line::TableRule(_)
-            | Line::Command => Kind::Plain,
+        let kind = if matched == 0 && opened.is_empty() {
+            Kind::of(line)
+        } else {
+            Kind::Plain
         };
         if !matches!(line, Line::TableHead(..)) || !opened.is_empty() {
             self.set_off(kind);

@@ -1,21 +1,31 @@
 //! Colours of code, by the syntaxes that come with `syntect`.
 //!
-//! Reading the syntaxes takes some ten milliseconds, so that is done when code is first shown, on a thread of its own; until
-//! then lines are plain. A block that was begun plain gets its colours with the line after that.
+//! The patterns of a language take tens of milliseconds to compile, so that is done when code of it is first shown, on a thread
+//! of its own; until then lines are plain. A block that was begun plain gets its colours with the line after that.
 
 use crate::look::Palette;
 use anstyle::Style;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-/// So much of a block is kept to be read again once the syntaxes are there.
-const REPLAYED_BYTES_MAX: usize = 32 * 1024;
-/// The name of the thread that reads the syntaxes.
+/// So much of a block is kept to be read again once its language is ready: a few milliseconds' worth.
+const REPLAYED_BYTES_MAX: usize = 4 * 1024;
+/// Code of further languages is plain: each takes a thread for a moment, and memory for good.
+const LANGUAGES_MAX: usize = 64;
+/// The name of the thread that makes a language ready.
 const THREAD_NAME: &str = "syntaxes";
+/// Looking for anything in these lines compiles the patterns most code needs.
+const WARM_UP: [&str; 4] = [
+    "fn f(a, b) { return a + 1; }",
+    "x = \"s\" # c",
+    "if (x) { 'y' } // c",
+    "<a b=\"c\">{\"d\": [1, true]}</a>",
+];
 
 /// Names that models write and the syntaxes do not know, and what is close enough.
-const OTHER_NAMES: [(&str, &str); 26] = [
+const OTHER_NAMES: [(&str, &str); 25] = [
     ("typescript", "js"),
     ("ts", "js"),
     ("tsx", "js"),
@@ -41,7 +51,6 @@ const OTHER_NAMES: [(&str, &str); 26] = [
     ("json5", "json"),
     ("toml", "properties"),
     ("ini", "properties"),
-    ("rust,no_run", "rs"),
 ];
 
 /// The first part of a scope's name and what it is; the longest that fits decides.
@@ -96,7 +105,24 @@ pub struct Syntaxes {
 #[derive(Default)]
 struct Shared {
     loaded: OnceLock<Loaded>,
-    begun: OnceLock<()>,
+    languages: Mutex<BTreeMap<String, Readiness>>,
+    waiting: Waiting,
+}
+
+/// Who waits for the patterns of a language.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Waiting {
+    /// A thread.
+    #[default]
+    Behind,
+    /// Whoever shows code of it.
+    InPlace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Readiness {
+    Begun,
+    Ready,
 }
 
 struct Loaded {
@@ -105,39 +131,59 @@ struct Loaded {
 }
 
 impl Syntaxes {
-    /// Not read yet: the first code that is shown begins to.
+    /// Nothing is read yet: the first code that is shown begins to.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Read now, on this thread.
+    /// Read now; code is coloured from its first line, which waits for the patterns of its language.
     pub fn loaded() -> Self {
-        let syntaxes = Self::new();
-        syntaxes.shared.loaded.get_or_init(Loaded::read);
-        syntaxes
-    }
-
-    /// Whether code would be coloured at once.
-    pub fn are_loaded(&self) -> bool {
-        self.shared.loaded.get().is_some()
-    }
-
-    /// Begins to read them, unless somebody has.
-    pub fn begin(&self) {
-        if self.are_loaded() || self.shared.begun.set(()).is_err() {
-            return;
+        let shared = Shared {
+            waiting: Waiting::InPlace,
+            ..Shared::default()
+        };
+        shared.loaded.get_or_init(Loaded::read);
+        Self {
+            shared: Arc::new(shared),
         }
-        let shared = Arc::clone(&self.shared);
+    }
+
+    /// Whether code of that language would be coloured at once.
+    pub fn are_ready(&self, language: &str) -> bool {
+        self.shared.waiting == Waiting::InPlace || self.shared.languages().get(language) == Some(&Readiness::Ready)
+    }
+
+    /// Begins to make that language ready, unless somebody has.
+    pub fn begin(&self, language: &str) {
+        {
+            let mut languages = self.shared.languages();
+            let is_known = languages.contains_key(language) || languages.len() >= LANGUAGES_MAX;
+            if is_known || self.shared.waiting == Waiting::InPlace {
+                return;
+            }
+            languages.insert(language.to_owned(), Readiness::Begun);
+        }
+        let (shared, language) = (Arc::clone(&self.shared), language.to_owned());
         let thread = std::thread::Builder::new().name(THREAD_NAME.to_owned());
+        let ready = move || {
+            shared.loaded.get_or_init(Loaded::read).warm_up(&language);
+            shared.languages().insert(language, Readiness::Ready);
+        };
         // Where no thread can be had, code stays plain.
-        drop(thread.spawn(move || shared.loaded.get_or_init(Loaded::read).kinds.len()));
+        drop(thread.spawn(ready));
+    }
+}
+
+impl Shared {
+    fn languages(&self) -> MutexGuard<'_, BTreeMap<String, Readiness>> {
+        self.languages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Syntaxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Syntaxes")
-            .field("are_loaded", &self.are_loaded())
+            .field("languages", &self.shared.languages())
             .finish()
     }
 }
@@ -160,6 +206,17 @@ impl Loaded {
         (syntax.name != self.set.find_syntax_plain_text().name).then_some(syntax)
     }
 
+    fn warm_up(&self, language: &str) {
+        let Some(syntax) = self.syntax(language) else {
+            return;
+        };
+        for line in WARM_UP {
+            let (mut state, mut stack) = (ParseState::new(syntax), ScopeStack::new());
+            // What comes of it is of no interest.
+            drop(read(self, &mut state, &mut stack, line));
+        }
+    }
+
     fn kind(&self, stack: &ScopeStack) -> Kind {
         let of_scope = |scope: &Scope| {
             self.kinds
@@ -180,7 +237,7 @@ pub(crate) struct Highlighter {
 }
 
 enum State {
-    /// The syntaxes are not there yet; these lines came by.
+    /// The language is not ready yet; these lines came by.
     Waiting {
         language: String,
         before: String,
@@ -192,7 +249,7 @@ enum State {
 
 impl Highlighter {
     pub(crate) fn new(language: &str, palette: Palette, syntaxes: &Syntaxes) -> Self {
-        syntaxes.begin();
+        syntaxes.begin(language);
         Self {
             palette,
             syntaxes: syntaxes.clone(),
@@ -205,8 +262,12 @@ impl Highlighter {
 
     /// The next line, in pieces of one style.
     pub(crate) fn line<'a>(&mut self, line: &'a str) -> Vec<(Style, &'a str)> {
+        let is_ready = match &self.state {
+            State::Waiting { language, .. } => self.syntaxes.are_ready(language),
+            State::Reading(_) | State::Plain => true,
+        };
         let shared = Arc::clone(&self.syntaxes.shared);
-        let Some(loaded) = shared.loaded.get() else {
+        let Some(loaded) = shared.loaded.get().filter(|_| is_ready) else {
             self.remember(line);
             return vec![(Style::new(), line)];
         };
@@ -232,6 +293,7 @@ impl Highlighter {
             return;
         };
         if before.len() + line.len() >= REPLAYED_BYTES_MAX {
+            // What is left of the block stays plain; the next one has its colours.
             self.state = State::Plain;
             return;
         }
@@ -302,4 +364,52 @@ fn read<'a>(
         .into_iter()
         .map(|(kind, range)| Some((kind, line.get(range)?)))
         .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::look::{Background, Colour, Links, Look};
+    use std::time::{Duration, Instant};
+
+    /// A language is ready long before.
+    const READY_S_MAX: u64 = 60;
+
+    /// SPEC 8.6: code that was begun plain gets its colours in the middle, the same as if it had had them from the start.
+    #[test]
+    fn colours_come_later() {
+        let look = Look {
+            columns: 80,
+            colour: Colour::Rich,
+            links: Links::Plain,
+            background: Background::Dark,
+        };
+        let syntaxes = Syntaxes::new();
+        let mut late = Highlighter::new("rust", look.palette(), &syntaxes);
+        let mut early = Highlighter::new("rust", look.palette(), &Syntaxes::loaded());
+        late.remember("/* a comment");
+        early.line("/* a comment");
+        let begun = Instant::now();
+        while !syntaxes.are_ready("rust") && begun.elapsed() < Duration::from_secs(READY_S_MAX) {
+            std::thread::yield_now();
+        }
+        let line = "that goes on */ let x = 1;";
+        assert_eq!(late.line(line), early.line(line));
+        assert_eq!(late.line(line).len(), early.line(line).len());
+        assert!(late.line("let x = 1;").len() > 1);
+    }
+
+    /// SPEC 8.6: a language nobody knows is plain.
+    #[test]
+    fn unknown_languages() {
+        let syntaxes = Syntaxes::loaded();
+        let loaded = syntaxes.shared.loaded.get().unwrap();
+        assert!(loaded.syntax("klingon").is_none() && loaded.syntax("").is_none());
+        for (name, _) in OTHER_NAMES {
+            let known = loaded.syntax(name);
+            assert!(known.is_some(), "{name}");
+        }
+        assert_eq!(loaded.kinds.len(), SCOPES.len());
+    }
 }

@@ -24,10 +24,11 @@
 //! shown stays: definitions of links and footnotes are shown where they stand, and so are references to them; a line break of
 //! the source is kept where its line is too short or too long to have been broken to fit a page; a table's head begins with a `|`.
 //!
-//! The rooms: [`start`] says what a line is, [`blocks`] does it, [`scan`] says how much of a paragraph can be shown, [`spans`]
-//! reads that, [`rows`] wraps and writes.
+//! The rooms: `start` says what a line is, `blocks` does it, `scan` says how much of a paragraph can be shown, `spans`
+//! reads that, `rows` wraps and writes.
 
 mod blocks;
+mod body;
 mod code;
 mod cursor;
 mod highlight;
