@@ -23,6 +23,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 pub mod address;
+pub mod arguments;
 mod browser;
 pub mod clerk;
 pub mod command;

@@ -23,6 +23,8 @@ pub fn show(layers: &Layers) -> String {
     lines.collect()
 }
 
+/// What starts a server.
+const COMMAND: &str = "mcp.servers.<alias>.command";
 /// Lines longer than this many characters do not push the comments of the others to the right.
 const COLUMN_MAX: usize = 60;
 
@@ -63,13 +65,17 @@ fn line(layers: &Layers, path: &[String]) -> Option<(String, String)> {
     Some((format!("{} = {value}", toml_path(path)), origin))
 }
 
-/// A value as it is shown: an address without the keys in its query.
+/// A value as it is shown: an address without the keys in its query, a command without those among its arguments.
 fn without_secrets(setting: &Setting, value: Value) -> Value {
-    let Value::Text(url) = &value else { return value };
-    if setting.kind != Kind::Url {
-        return value;
+    match value {
+        Value::Text(url) if setting.kind == Kind::Url => Value::Text(url_without_secrets(&url)),
+        Value::Texts(words) if setting.key == COMMAND => Value::Texts(crate::mcp::arguments::shown(&words)),
+        Value::Text(_) | Value::Texts(_) | Value::Bool(_) | Value::Integer(_) | Value::Float(_) => value,
     }
+}
+
+fn url_without_secrets(url: &str) -> String {
     let secrets = aish_provider::http::secrets_of(url);
     let hide = |url: String, secret: &String| url.replace(secret, Secret::REDACTED);
-    Value::Text(secrets.iter().fold(url.clone(), hide))
+    secrets.iter().fold(url.to_owned(), hide)
 }

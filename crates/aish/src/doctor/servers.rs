@@ -19,7 +19,9 @@ pub(super) async fn all(app: &App) -> Vec<Finding> {
     let tried = try_all(app, Duration::from_millis(CONNECT_TIMEOUT_MS));
     match tokio::time::timeout(Duration::from_millis(TOTAL_TIMEOUT_MS), tried).await {
         Ok(tried) => {
-            let each = tried.iter().flat_map(|it| std::iter::once(finding(it)).chain(left_out(it)));
+            let each = tried
+                .iter()
+                .flat_map(|it| std::iter::once(finding(it)).chain(left_out(it)));
             each.chain(variables(app)).collect()
         }
         Err(_) => vec![Finding::fail(

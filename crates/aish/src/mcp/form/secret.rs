@@ -61,7 +61,7 @@ fn names_secret(text: &str) -> bool {
     let is_secret = |word: &str| {
         let one = word.strip_suffix('s').unwrap_or(word);
         let is_listed = |listed: &&str| *listed == word || *listed == one;
-        WORDS.iter().any(|listed| is_listed(listed)) || PARTS.iter().any(|listed| is_listed(listed))
+        WORDS.iter().any(&is_listed) || PARTS.iter().any(is_listed)
     };
     let pairs = words.iter().zip(words.iter().skip(1));
     words.iter().any(|word| is_secret(word)) || pairs.into_iter().any(|(a, b)| is_secret(&format!("{a}{b}")))

@@ -2,6 +2,7 @@
 
 use crate::config::Resolved;
 use crate::config::resolved::McpTransport;
+use crate::mcp::arguments;
 use aish_mcp::{Endpoint, ServerConfig};
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ impl Written {
         let servers = resolved.config.mcp.servers.iter().map(|server| {
             let place = match &server.transport {
                 McpTransport::Http { url } => Place::Url(bare(url)),
-                McpTransport::Stdio { command, .. } => Place::Command(command.clone()),
+                McpTransport::Stdio { command, .. } => Place::Command(arguments::shown(command)),
             };
             let path = ["mcp", "servers", server.alias.as_str()];
             let origin = resolved.layers.named.iter().find(|named| named.path == path);
@@ -55,7 +56,7 @@ impl Written {
         as_written.unwrap_or_else(|| {
             let place = match &config.endpoint {
                 Endpoint::Http(http) => Place::Url(aish_provider::http::without_credentials(&http.url)),
-                Endpoint::Stdio(stdio) => Place::Command(stdio.command.clone()),
+                Endpoint::Stdio(stdio) => Place::Command(arguments::shown(&stdio.command)),
             };
             (place, By::Session)
         })
