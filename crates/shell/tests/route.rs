@@ -5,6 +5,8 @@
 //! machine (`alias:ll file:x`) or, for a mistyped one, what was meant (`=git status`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+#[path = "route/any.rs"]
+mod any;
 #[path = "route/machine.rs"]
 mod machine;
 

@@ -60,8 +60,7 @@ const NAMES: &[&str] = &[
 #[rustfmt::skip]
 const FILES: &[&str] = &[
     ".", "bat", "cat", "cd", "chgrp", "chmod", "chown", "cksum", "clang", "cmp", "code", "column", "comm", "compare",
-    "convert", "cp", "cut", "dd", "diff", "display", "du", "edit", "emacs", "evince", "expand", "export", "ffmpeg",
-    "ffprobe", "file", "find", "fmt", "fold", "g++", "gcc", "gdb", "gimp", "gunzip", "gzip", "head", "hexdump", "hx",
+    "convert", "cp", "cut", "dd", "diff", "display", "du", "edit", "emacs", "evince", "expand", "export",     "file", "find", "fmt", "fold", "g++", "gdb", "gimp", "gunzip", "gzip", "head", "hexdump", "hx",
     "identify", "import", "install", "join", "jq", "kak", "ld", "less", "link", "ln", "look", "ls", "md5sum",
     "montage", "more", "mount", "mpv", "mv", "nano", "nl", "nvim", "open", "paste", "patch", "play", "print", "pushd",
     "pytest", "read", "rev", "rm", "rmdir", "rsync", "rustc", "script", "see", "sha256sum", "shred", "size", "sort",
@@ -72,15 +71,18 @@ const FILES: &[&str] = &[
 
 #[rustfmt::skip]
 const FILES_ONLY: &[&str] = &[
-    "as", "awk", "ed", "od", "sed", "set",
+    "as", "awk", "ed", "ffmpeg", "ffprobe", "gcc", "od", "sed", "set",
 ];
 
 #[rustfmt::skip]
 const HOSTS: &[&str] = &[
     "curl", "dig", "finger", "groups", "host", "hostname", "http", "id", "last", "let", "mail", "mysql", "nc",
-    "nslookup", "passwd", "ping", "ps", "scp", "setxkbmap", "sftp", "ssh", "su", "talk", "telnet",
+    "nslookup", "passwd", "ping", "ps", "scp", "setxkbmap", "sftp", "ssh", "su", "talk", "telnet", "trap",
     "traceroute", "w", "wget", "whois", "write",
 ];
+
+/// Of [`FILES`], those typed so often with a name that is not there that it is one nevertheless.
+const VIEWERS: &[&str] = &["cat", "diff", "file", "head", "less", "more", "sort", "stat", "tail"];
 
 #[rustfmt::skip]
 const SCRIPT: &[&str] = &[
@@ -270,7 +272,7 @@ pub(super) fn expects(name: &str) -> Expects {
         .find(|(names, _)| names.contains(&name))
         .map(|(_, expects)| *expects);
     match entry {
-        Some(Expects::Files) if english(name).is_some() => Expects::FilesOnly,
+        Some(Expects::Files) if english(name).is_some() && !VIEWERS.contains(&name) => Expects::FilesOnly,
         Some(expects) => expects,
         None if english(name).is_some() => Expects::AnyEnglish,
         None => Expects::Any,

@@ -101,7 +101,8 @@ fn allowance(expected: Expects, kind: Kind, head: &str, words: &[Word<'_>], sign
     match expected {
         Expects::Prose => u32::MAX / 2,
         Expects::Words | Expects::Names => 1,
-        Expects::Files | Expects::Hosts | Expects::Pattern => u32::from(!english),
+        Expects::Files | Expects::Hosts => u32::from(!english),
+        Expects::Pattern => u32::from(signs.command > 0),
         Expects::FilesOnly
         | Expects::Script
         | Expects::Wrapped
@@ -111,7 +112,7 @@ fn allowance(expected: Expects, kind: Kind, head: &str, words: &[Word<'_>], sign
         Expects::Targets => u32::from(words.len() == 1),
         Expects::Subcommand(list) => {
             let known = words.first().is_some_and(|word| list.contains(&word.text));
-            let may_be_alias = words.len() == 1 && matches!(head, "cargo" | "gh" | "git" | "hg");
+            let may_be_alias = words.len() == 1 && signs.content == 0 && matches!(head, "cargo" | "gh" | "git" | "hg");
             u32::from(known || may_be_alias || (words.len() > 1 && head != "git"))
         }
         Expects::Any if matches!(kind, Kind::Function | Kind::Alias) => 4,

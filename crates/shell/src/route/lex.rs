@@ -228,6 +228,9 @@ impl<'a> Lexer<'a> {
     /// Takes a word from here on.
     fn take(&mut self) -> Option<Word<'a>> {
         let start = self.at;
+        if start >= self.bytes.len() {
+            return None;
+        }
         let mut quotes = Quotes::Bare;
         let free = self.in_test();
         while let Some(byte) = self.peek(0) {
@@ -264,7 +267,7 @@ impl<'a> Lexer<'a> {
             self.at += 1;
         }
         // `\` before a character of several bytes.
-        while !self.line.is_char_boundary(self.at) {
+        while self.at < self.bytes.len() && !self.line.is_char_boundary(self.at) {
             self.at += 1;
         }
         self.line.get(start..self.at).map(|text| Word { text, quotes, start })

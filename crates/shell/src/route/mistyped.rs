@@ -11,6 +11,9 @@ use super::{Guess, Kind, Known, Sure};
 /// The longest option that is taken for one without the space before it, in bytes: `mkdir-p`, but not `git-rebase`.
 const OPTION_BYTES_MAX: usize = 4;
 
+/// How much a command a line must be whose first word is a capitalised one of English.
+const SHOUTED_POINTS_MIN: u32 = 3;
+
 /// How many plain words, none of them common, may follow a word that is nearly a command.
 const TYPED_WORDS_MAX: u32 = 2;
 
@@ -62,10 +65,8 @@ pub(super) fn unknown(text: &str, word: &str, at: usize, pieces: &[Piece<'_>], k
         let anything = follows || matches!(meant, Expects::Prose | Expects::Names | Expects::Wrapped);
         let talk = rest.len() > 1 && signs.command == 0 && sentence && !anything;
         let english = english(&better).is_some();
-        let shouted_word = shouted
-            && (english || rest.is_empty())
-            && signs.command == 0
-            && !matches!(better.as_str(), "exit" | "clear" | "ls");
+        let typed_so = signs.command >= SHOUTED_POINTS_MIN || matches!(better.as_str(), "exit" | "clear" | "ls");
+        let shouted_word = shouted && (english || rest.is_empty()) && !typed_so;
         if believable && !talk && !shouted_word && better != "for" && better != "in" {
             let kind = known.kind(&better).unwrap_or(Kind::Program);
             if let Verdict::Command(_) = arguments(kind, &better, rest, first, pieces, known, 0) {

@@ -17,6 +17,7 @@ const WORDS_WEIGHED_MAX: usize = 24;
 const STRONG: u32 = 4;
 const WEAK: u32 = 2;
 const PREPOSITION: u32 = 5;
+const TOWARDS: u32 = 9;
 const DECISIVE: u32 = 12;
 const TROUBLE: u32 = 4;
 const CONTENT: u32 = 1;
@@ -25,6 +26,9 @@ const ASKING: u32 = 6;
 const FOREIGN: u32 = 3;
 const SCRIPT: u32 = 5;
 const ACCENT: u32 = 2;
+
+/// From how many words on what follows a tool without one of its subcommands is no alias of one.
+const LONG_WORDS_MIN: usize = 3;
 
 /// How long an alias of a subcommand usually is at most, in bytes.
 const ALIAS_BYTES_MAX: usize = 2;
@@ -85,7 +89,7 @@ fn shape(word: &Word<'_>, head: &str, known: &impl Known) -> Shape {
     }
     let plain = text.trim_matches(is_punctuation);
     if plain.is_empty() {
-        return if bytes.iter().all(|byte| *byte == b'.') {
+        return if matches!(text, "." | "..") {
             Shape::Path
         } else {
             Shape::Plain
@@ -121,11 +125,7 @@ fn shape(word: &Word<'_>, head: &str, known: &impl Known) -> Shape {
         return Shape::Name;
     }
     // `FOO`: a variable.
-    if takes_variables(head)
-        && plain.len() > 1
-        && plain.bytes().all(|byte| byte.is_ascii_uppercase())
-        && english(&plain.to_ascii_lowercase()).is_none()
-    {
+    if takes_variables(head) && plain.len() > 1 && plain.bytes().all(|byte| byte.is_ascii_uppercase()) {
         return Shape::Name;
     }
     Shape::Plain
@@ -203,7 +203,7 @@ pub(super) fn weigh(words: &[Word<'_>], expects: Expects, head: &str, known: &im
             }
             Shape::Path => signs.command += path(word.text, expects),
             Shape::Name => {
-                signs.command += NAME;
+                signs.command += name(word.text, expects);
                 // `/dev/sd?` is a pattern.
                 let rooted = word.text.starts_with(['/', '~', '.']);
                 signs.sentence += if rooted {
@@ -231,10 +231,11 @@ pub(super) fn weigh(words: &[Word<'_>], expects: Expects, head: &str, known: &im
         pattern_taken |= !is_option;
         after_option = is_option;
     }
-    let named = subcommand
-        || matches!(expects, Expects::Names | Expects::Targets)
-        || (words.len() == 1 && matches!(head, "cd" | "pushd" | "z"));
+    let named = subcommand || expects == Expects::Names || (words.len() == 1 && matches!(head, "cd" | "pushd" | "z"));
     others(&mut signs, foreign, scripts, named, expects);
+    let long =
+        matches!(expects, Expects::Subcommand(_)) && !subcommand && signs.command == 0 && words.len() >= LONG_WORDS_MIN;
+    signs.sentence += if long { WEAK } else { 0 };
     signs
 }
 
@@ -243,7 +244,7 @@ fn misplaced(at: usize, text: &str, expects: Expects, head: &str) -> u32 {
     let shouted =
         at == 0 && matches!(expects, Expects::Subcommand(_)) && text.starts_with(|c: char| c.is_ascii_uppercase());
     let no_variable = takes_variables(head)
-        && head != "set"
+        && !matches!(head, "set" | "trap")
         && text.contains(['.', '/'])
         && !text.contains(['=', '$', '"', '\''])
         && !text.starts_with('-');
@@ -253,7 +254,7 @@ fn misplaced(at: usize, text: &str, expects: Expects, head: &str) -> u32 {
 fn takes_variables(head: &str) -> bool {
     matches!(
         head,
-        "read" | "export" | "unset" | "local" | "declare" | "readonly" | "typeset" | "set" | "printenv"
+        "read" | "export" | "unset" | "local" | "declare" | "readonly" | "typeset" | "set" | "printenv" | "trap"
     )
 }
 
@@ -270,6 +271,13 @@ fn path(text: &str, expects: Expects) -> u32 {
     } else {
         PATH
     }
+}
+
+/// Points for a word that looks like a name. Where a file is expected, one of letters and digits (`mp4`) is none that is there.
+fn name(text: &str, expects: Expects) -> u32 {
+    let of_file =
+        matches!(expects, Expects::Files | Expects::FilesOnly) && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if of_file { 0 } else { NAME }
 }
 
 /// Where a plain word stands.
@@ -357,6 +365,7 @@ fn points<K>(lower: &str, next: Option<&Word<'_>>, place: &Place<'_, K>) -> u32 
         Some(English::Weak) if expects == Expects::Words => 0,
         Some(English::Weak) if matches!(expects, Expects::Any | Expects::Prose) => WEAK,
         Some(English::Weak) if matches!(expects, Expects::Subcommand(_)) => WEAK + CONTENT,
+        Some(English::Weak) if matches!(lower, "to" | "into") && next.is_some() => TOWARDS,
         Some(English::Weak) if is_preposition(lower) && next.is_some() => PREPOSITION,
         Some(English::Weak) => WEAK,
         Some(English::Trouble) if place.alone && expects == Expects::Names => CONTENT,
