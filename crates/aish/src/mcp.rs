@@ -271,17 +271,22 @@ impl Mcp {
         }
     }
 
-    /// Says of each server that is still being connected to, and whose tools are not known from before, that a question goes out
-    /// without them.
+    /// Says which servers are still being connected to, so that a question goes out without their tools; not of those whose tools
+    /// are known from before.
     pub fn tell_missing(&self) {
         let list = self.servers.list().into_iter();
         let missing =
             list.filter(|server| server.status.state == State::Connecting && server.status.offer.tools.is_empty());
-        for server in missing {
-            let alias = &server.config.alias;
-            self.host.say(&format!(
-                "mcp: {alias} is still connecting; its tools are not in this question"
-            ));
+        let names: Vec<String> = missing.map(|server| server.config.alias.to_string()).collect();
+        match names.as_slice() {
+            [] => {}
+            [name] => self.host.say(&format!(
+                "mcp: {name} is still connecting; its tools are not in this question"
+            )),
+            names => self.host.say(&format!(
+                "mcp: {} are still connecting; their tools are not in this question",
+                names.join(", ")
+            )),
         }
     }
 
