@@ -127,6 +127,7 @@ fn the_prompt_waits_for_nobody() {
     terminal.send_line("is anybody there?");
     // The server is given up on, and asked all the same: it was named.
     terminal.wait_for_text("hello");
+    terminal.wait_for_prompt();
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     assert_eq!(server.only_request().json["model"], "default");

@@ -61,11 +61,16 @@ fn in_a_shell(sandbox: &Sandbox) -> Terminal {
 /// SPEC 8.7, 8.2: stopped in the middle of a turn, aish gives the terminal back to its shell, and goes on where it was.
 #[test]
 fn stop_and_go_on() {
-    let server = FakeServer::script([Reply::stream().says("one ").stalls().says("two").finish("stop").done()]);
+    let server = FakeServer::script([Reply::stream()
+        .says("first half ")
+        .stalls()
+        .says("second half")
+        .finish("stop")
+        .done()]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = in_a_shell(&sandbox);
     terminal.send_line("count");
-    terminal.wait_for_text("one");
+    terminal.wait_for_text("first half");
     assert!(!terminal.settings().is_cooked());
     terminal.send(key::CTRL_Z);
     terminal.wait_for("the shell's word", |screen| screen.contents().contains("Stopped"));
@@ -77,7 +82,7 @@ fn stop_and_go_on() {
         (!terminal.settings().is_cooked()).then_some(())
     });
     server.release();
-    terminal.wait_for_text("two");
+    terminal.wait_for_text("second half");
     wait_for_prompts(&terminal, 2);
     terminal.send(key::CTRL_D);
     terminal.wait_for("the shell's prompt", |screen| {
