@@ -5,7 +5,7 @@
 //! handles the key itself has to do the same
 //! (POSIX.1-2024, 2.4.3: <https://pubs.opengroup.org/onlinepubs/9799919799/functions/V2_chap02.html#tag_16_04_03>).
 
-use rustix::process::{getpgrp, getpid, getsid};
+use rustix::process::getpid;
 
 /// Ancestors of one group that are looked at, e.g. of a script that calls scripts.
 const ANCESTORS_MAX: usize = 64;
@@ -22,9 +22,23 @@ struct Place {
 
 /// Whether a shell that knows of jobs started this process, and is still there.
 pub(super) fn can_be_continued() -> bool {
-    // Whoever leads the session is nobody's job, and neither is its group.
-    let leads_session = getsid(None).is_ok_and(|session| session == getpgrp());
-    !leads_session && is_looked_after(getpid().as_raw_pid(), place)
+    // Whoever leads the session is nobody's job. Linux tells that in its table of processes, and only there for a leader outside a container.
+    #[cfg(not(target_os = "linux"))]
+    if rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpgrp()) {
+        return false;
+    }
+    is_looked_after(getpid().as_raw_pid(), place)
+}
+
+/// The process group of this process, 0 where its leader cannot be seen from here.
+///
+/// Read from the table of processes: the system call gives 0 as well where the leader is outside this container, and the library has
+/// no value for that (`rustix::process::Pid` is never zero).
+pub(super) fn own_group() -> i32 {
+    match place(getpid().as_raw_pid()) {
+        Some(own) => own.group,
+        None => rustix::process::getpgrp().as_raw_pid(),
+    }
 }
 
 /// Climbs from a process to the first ancestor outside its group. Where the system does not tell, somebody is assumed to be there.
@@ -70,7 +84,6 @@ fn parse(stat: &str) -> Option<Place> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use rustix::process::Pid;
 
     /// Processes as `(id, parent, group, session)`; asks about the first.
     fn check(processes: &[(i32, i32, i32, i32)], expect: bool) {
@@ -98,6 +111,9 @@ mod tests {
         check(&[(20, 1, 20, 10), (1, 0, 1, 1)], false);
         check(&[(20, 0, 20, 10)], false);
         check(&[(20, 20, 20, 10)], false);
+        // Begun from outside the container: neither the parent nor who leads the session has an id here.
+        check(&[(20, 0, 20, 0)], false);
+        check(&[(20, 0, 0, 0)], false);
     }
 
     /// SPEC 8.7: a system that tells nothing is one where the key works as ever.
@@ -117,8 +133,9 @@ mod tests {
         assert_eq!(parse("42 (a) b (c) S 7 8 9 34816 42\n"), expect);
         assert_eq!(parse("42 (aish) S 7 8"), None);
         assert_eq!(parse(""), None);
+        // What the kernel says of ourselves by another way. An id of a group or a session may be 0 here, which the library cannot say.
         let this = place(getpid().as_raw_pid()).unwrap();
-        assert_eq!(Some(this.group), Some(getpgrp().as_raw_pid()));
-        assert_eq!(Some(this.session), getsid(None).ok().map(Pid::as_raw_pid));
+        let parent = rustix::process::getppid().map_or(0, |parent| parent.as_raw_pid());
+        assert_eq!(this.parent, parent);
     }
 }

@@ -4,6 +4,7 @@
 //! never answer it (SPEC 5.6, 10.2). While it waits the terminal is in cooked mode with echo, whatever it was in before,
 //! and is put back afterwards.
 
+use super::job;
 use aish_tools::Cancel;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -94,7 +95,12 @@ impl Person for Tty {
 
 /// True when this process may read from that terminal without being stopped.
 pub fn is_foreground(tty: impl AsFd) -> bool {
-    rustix::termios::tcgetpgrp(tty).is_ok_and(|group| group == rustix::process::getpgrp())
+    match rustix::termios::tcgetpgrp(tty) {
+        Ok(group) => group.as_raw_pid() == job::own_group(),
+        // The library's word for a group outside this container, which ours may be as well (`unshare --pid`, a container's `exec`).
+        Err(Errno::OPNOTSUPP) => job::own_group() == 0,
+        Err(_) => false,
+    }
 }
 
 /// Cooked mode for as long as it lives.
