@@ -21,6 +21,7 @@ mod project;
 mod repl;
 mod schema;
 mod sessions;
+mod shell;
 mod signals;
 mod talk;
 mod term;

@@ -87,6 +87,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
         }),
         save_rule: app.rule_saver(),
         mcp: Arc::clone(&mcp),
+        shell: None,
     };
     let left = Repl::run(engine, driver, options).await;
     mcp.close().await;

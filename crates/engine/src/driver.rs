@@ -320,9 +320,21 @@ impl Driver {
             duration_ms: now_ms().saturating_sub(began),
             output,
         };
-        let draft = Draft::new(0, format!("{line} ({})", ran.summary), Body::Command(command.clone()));
-        self.append(vec![draft], Durability::Committed).await?;
+        self.record_command(&command).await?;
         Ok(command)
+    }
+
+    /// Records a command that the user ran in a shell of their own; its output is kept for the next question (SPEC 8.3).
+    ///
+    /// # Errors
+    /// The ledger refuses.
+    pub async fn record_command(&mut self, command: &Command) -> Result<(), EngineError> {
+        let end = match command.status {
+            Some(status) => format!("exit {status}"),
+            None => "ended by a signal".to_owned(),
+        };
+        let draft = Draft::new(0, format!("{} ({end})", command.line), Body::Command(command.clone()));
+        self.append(vec![draft], Durability::Committed).await
     }
 
     /// Waits (bounded) for what cancelled calls left behind and records it, and tries once more to write what could not be

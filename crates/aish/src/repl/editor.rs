@@ -1,14 +1,16 @@
 //! The line editor: editing, several lines, history, completion (SPEC 8.9).
 
+mod keys;
+
 use super::complete::{Whole, Words};
 use super::prompt::{INDICATOR, INDICATOR_MORE, PromptText};
 use super::reader::{Input, Source};
+use super::router::Router;
 use crate::term::Colour;
 use aish_engine::Notices;
 use reedline::{
-    ColumnarMenu, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
-    PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal,
-    SimpleMatchHighlighter, default_emacs_keybindings,
+    ColumnarMenu, ExternalPrinter, FileBackedHistory, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    PromptHistorySearchStatus, Reedline, ReedlineMenu, Signal, SimpleMatchHighlighter,
 };
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -24,8 +26,6 @@ const HISTORY_NAME: &str = "history";
 const HISTORY_MODE: u32 = 0o600;
 /// Lines that begin with this are not kept.
 const NOT_KEPT_PREFIX: &str = " ";
-/// The name the editor knows the completion menu by.
-const MENU: &str = "completion";
 /// Columns of the completion menu.
 const MENU_COLUMNS: u16 = 2;
 
@@ -41,6 +41,8 @@ pub struct EditorSetup {
     pub notices: Notices,
     /// Lines that are shown above the one being edited.
     pub above: ExternalPrinter<String>,
+    /// Where the line being typed would go; `None` where nothing but the model is to be had.
+    pub router: Option<Router>,
 }
 
 /// The line editor.
@@ -51,21 +53,9 @@ pub struct Editor {
 impl Editor {
     /// Makes it. A history that cannot be kept is said and lived without.
     pub fn new(setup: EditorSetup) -> Self {
-        let menu = ColumnarMenu::default().with_name(MENU).with_columns(MENU_COLUMNS);
-        let mut keys = default_emacs_keybindings();
-        keys.add_binding(
-            KeyModifiers::NONE,
-            KeyCode::Tab,
-            ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]),
-        );
-        keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
-        keys.add_binding(
-            KeyModifiers::ALT,
-            KeyCode::Enter,
-            ReedlineEvent::Edit(vec![EditCommand::InsertNewline]),
-        );
+        let menu = ColumnarMenu::default().with_name(keys::MENU).with_columns(MENU_COLUMNS);
         let editor = Reedline::create()
-            .with_edit_mode(Box::new(Emacs::new(keys)))
+            .with_edit_mode(Box::new(keys::emacs()))
             .with_completer(Box::new(setup.words))
             .with_quick_completions(true)
             .with_partial_completions(true)

@@ -15,6 +15,7 @@ mod prompt;
 mod reader;
 mod restore;
 mod route;
+mod router;
 mod shell;
 mod show;
 mod turns;
@@ -22,6 +23,7 @@ mod turns;
 use crate::mcp::{Mcp, Say};
 use crate::paths::Environment;
 use crate::prices::Prices;
+use crate::shell::{ShellSetup, UserShell};
 use crate::term::{Form, Stream};
 use crate::usage::Gauge;
 use aish_core::event::ModelFailed;
@@ -35,6 +37,7 @@ use prompt::{PromptText, Saved};
 use reader::{Input, Lines, Reader};
 use reedline::ExternalPrinter;
 use route::Route;
+use router::Router;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -122,6 +125,8 @@ pub struct ReplOptions {
     pub prices: Prices,
     /// The MCP servers; closed by whoever opened them.
     pub mcp: Arc<Mcp>,
+    /// The user's shell, for a terminal; `None` where there is none that can be driven.
+    pub shell: Option<ShellSetup>,
 }
 
 /// The prompt.
@@ -135,6 +140,10 @@ pub struct Repl {
     above: SyncSender<String>,
     kind: Kind,
     words: Words,
+    /// The user's own shell, at a terminal with an editor.
+    shell: Option<UserShell>,
+    /// Where lines without a mark go; without it they are questions.
+    router: Option<Router>,
     previous_directory: Option<PathBuf>,
     last: Option<TurnEnd>,
     /// The model is being chosen.
@@ -183,7 +192,7 @@ impl Repl {
         left.map(|()| repl.exit_code())
     }
 
-    fn open(engine: Arc<Engine>, mut driver: Driver, options: ReplOptions) -> Result<Self, ReplError> {
+    fn open(engine: Arc<Engine>, mut driver: Driver, mut options: ReplOptions) -> Result<Self, ReplError> {
         let gauge = Gauge::new(Arc::clone(&engine.models));
         let mut front = Front::take(&options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
         driver.watch(&front.notices);
@@ -197,6 +206,11 @@ impl Repl {
             (true, Form::Plain) => Kind::Dumb,
             (false, _) => Kind::Piped,
         };
+        let shell = options.shell.take().filter(|_| kind == Kind::Edited).map(|setup| {
+            let notices = front.notices.clone();
+            UserShell::new(setup, Arc::new(move |line| notices.status(line.to_owned())))
+        });
+        let router = shell.as_ref().map(|shell| Router::new(shell.known()));
         let words = Words::default();
         let names = options.model_names.clone();
         let home = options.environment.path("HOME").map(std::path::Path::to_owned);
@@ -218,12 +232,12 @@ impl Repl {
                     colour: front.renderer.look().colour,
                     notices: front.notices.clone(),
                     above,
+                    router: router.clone(),
                 };
                 Reader::start(move || Editor::new(setup))
             }
             Kind::Dumb | Kind::Piped => Reader::start(|| Lines::new(io::stdin().lock())),
         };
-        let mut options = options;
         let choosing = options.choice.take().map(|choice| {
             let notices = front.notices.clone();
             tokio::spawn(async move {
@@ -242,6 +256,8 @@ impl Repl {
             front,
             kind,
             words,
+            shell,
+            router,
             previous_directory: None,
             last: None,
         })
