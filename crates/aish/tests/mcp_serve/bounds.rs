@@ -144,7 +144,10 @@ fn who_goes_ends_its_calls() {
     );
     served.connect().write_all(end.as_bytes()).unwrap();
     for command in ["sleep 3602", "sleep 3601"] {
-        poll_until("the end of the call", default_wait(), || (!runs(command)).then_some(()));
+        // One that is not heard of again is given some seconds to come back.
+        poll_until("the end of the call", 3 * default_wait(), || {
+            (!runs(command)).then_some(())
+        });
     }
     drop(stream);
 }
