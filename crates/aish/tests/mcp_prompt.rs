@@ -15,24 +15,9 @@ mod typed;
 use support::pty::Terminal;
 use support::sandbox::Sandbox;
 
-/// Types a line, waits for the prompt behind what comes of it, and gives what came.
-fn said(terminal: &Terminal, line: &str) -> String {
-    let typed = format!("❯ {}\n", line.trim_end());
-    let before = terminal.screen_text().matches(&typed).count();
-    terminal.send_line(line);
-    let behind = |text: &str| {
-        let is_there = text.matches(&typed).count() > before;
-        let behind = text.rsplit_once(&typed).map(|(_, behind)| behind.to_owned());
-        behind.filter(|behind| is_there && behind.trim_end().ends_with('❯'))
-    };
-    let what = format!("the prompt after {line}");
-    let screen = terminal.wait_for(&what, |screen| behind(&screen.contents()).is_some());
-    behind(&screen).unwrap_or_default()
-}
-
 /// That, on one line of its own.
 fn says(terminal: &Terminal, line: &str, expect: &str) {
-    let text = said(terminal, line);
+    let text = terminal.said(line);
     assert!(
         text.lines().any(|said| said.trim_end() == expect),
         "{line:?}: {expect:?} is not in\n{text}"

@@ -7,24 +7,9 @@ mod support;
 use serde_json::json;
 use support::fake_server::FakeServer;
 use support::mcp_real::RealServers;
-use support::pty::{Terminal, key};
+use support::pty::key;
 use support::reply::Reply;
 use support::sandbox::Sandbox;
-
-/// Types a line, waits for the prompt behind what comes of it, and gives what came.
-fn said(terminal: &Terminal, line: &str) -> String {
-    let typed = format!("❯ {}\n", line.trim_end());
-    let before = terminal.screen_text().matches(&typed).count();
-    terminal.send_line(line);
-    let behind = |text: &str| {
-        let is_there = text.matches(&typed).count() > before;
-        let behind = text.rsplit_once(&typed).map(|(_, behind)| behind.to_owned());
-        behind.filter(|behind| is_there && behind.trim_end().ends_with('❯'))
-    };
-    let what = format!("the prompt after {line}");
-    let screen = terminal.wait_for(&what, |screen| behind(&screen.contents()).is_some());
-    behind(&screen).unwrap_or_default()
-}
 
 /// SPEC 6.4, 6.1, 5.3: configured and connected at run time; listed, asked about, run, answered; auto-approved without a
 /// question while another still asks; gone when it is disconnected, and nothing runs when the prompt is left.
@@ -49,18 +34,18 @@ fn the_trip() {
     let mut terminal = sandbox.terminal(&[]).size(60, 100).start();
     terminal.wait_for_prompt();
 
-    let text = said(&terminal, &format!(":mcp connect {}", listening.url()));
+    let text = terminal.said(&format!(":mcp connect {}", listening.url()));
     assert!(text.contains("[aish] mcp: mcp: 8 tools"), "{text}");
     // The other one was connected to behind the prompt.
-    said(&terminal, ":mcp reconnect fs");
-    let text = said(&terminal, ":mcp list");
+    terminal.said(":mcp reconnect fs");
+    let text = terminal.said(":mcp list");
     assert!(
         text.contains("fs ") && text.contains("14 tools") && text.contains(&listening.url()),
         "{text}"
     );
-    let text = said(&terminal, ":mcp tools mcp");
+    let text = terminal.said(":mcp tools mcp");
     assert!(text.contains("mcp.add: Add two numbers."), "{text}");
-    let text = said(&terminal, ":mcp tool mcp.add");
+    let text = terminal.said(":mcp tool mcp.add");
     assert!(text.contains("\"a\"") && text.contains("\"integer\""), "{text}");
 
     terminal.send_line("what is 2 + 3?");
@@ -86,9 +71,9 @@ fn the_trip() {
         "{results}"
     );
 
-    let text = said(&terminal, ":mcp disconnect mcp");
+    let text = terminal.said(":mcp disconnect mcp");
     assert!(text.contains("[aish] mcp: mcp is disconnected"), "{text}");
-    said(&terminal, "one more sum?");
+    terminal.said("one more sum?");
     let offered = model.requests()[4].json["tools"].to_string();
     assert!(
         offered.contains("fs__read_file") && !offered.contains("mcp__add"),

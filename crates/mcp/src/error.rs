@@ -63,19 +63,36 @@ impl McpError {
 
     /// True where the same request may find a server that answers after connecting anew.
     pub fn is_connection(&self) -> bool {
-        match self.kind {
-            ErrorKind::Unreachable | ErrorKind::SessionLost | ErrorKind::Closed => true,
-            ErrorKind::Unusable
-            | ErrorKind::Timeout
-            | ErrorKind::Unauthorized { .. }
-            | ErrorKind::Forbidden
-            | ErrorKind::Status(_)
-            | ErrorKind::Protocol
-            | ErrorKind::TooLarge
-            | ErrorKind::Rpc { .. }
-            | ErrorKind::Version
-            | ErrorKind::Cancelled
-            | ErrorKind::InputRequired(_) => false,
+        self.kind.lasts() == Lasts::Connection
+    }
+}
+
+/// How long a failure may last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lasts {
+    /// As long as this connection: the server may be there for the next one.
+    Connection,
+    /// A while: the same may work later.
+    AWhile,
+    /// Until something is changed, here or there.
+    UntilChanged,
+}
+
+impl ErrorKind {
+    pub(crate) fn lasts(&self) -> Lasts {
+        match self {
+            Self::Unreachable | Self::SessionLost | Self::Closed => Lasts::Connection,
+            Self::Timeout | Self::Status(500..=599 | 429) => Lasts::AWhile,
+            Self::Unusable
+            | Self::Unauthorized { .. }
+            | Self::Forbidden
+            | Self::Status(_)
+            | Self::Protocol
+            | Self::TooLarge
+            | Self::Rpc { .. }
+            | Self::Version
+            | Self::Cancelled
+            | Self::InputRequired(_) => Lasts::UntilChanged,
         }
     }
 }

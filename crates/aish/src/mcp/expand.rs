@@ -54,7 +54,8 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     names.filter(|name| is_name(name))
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a variable can be called so.
+pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     let begins = letters
         .next()

@@ -60,11 +60,8 @@ struct Foreign {
     fields: Fields,
 }
 
-/// A server that was translated, or why it is left out; and what else is to be said of it.
-struct Translated {
-    server: Result<NewServer, String>,
-    remarks: Vec<String>,
-}
+/// What a server of a file is here, or why it is left out.
+type Translate = fn(&mut Fields) -> Result<NewServer, String>;
 
 /// Reads such a file. `is_taken` says which aliases are.
 ///
@@ -72,10 +69,10 @@ struct Translated {
 /// See [`ImportError`].
 pub fn read(text: &str, is_taken: impl Fn(&str) -> bool) -> Result<Imported, ImportError> {
     let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '/']);
-    let (found, translate): (Vec<Foreign>, fn(Fields) -> Translated) = if is_json {
-        (json::servers(text)?, json::translate)
+    let (found, translate): (Vec<Foreign>, Translate) = if is_json {
+        (json::servers(text)?, json::server)
     } else {
-        (codex::servers(text)?, codex::translate)
+        (codex::servers(text)?, codex::server)
     };
     if found.len() > SERVERS_MAX {
         return Err(ImportError::TooMany(found.len()));
@@ -84,9 +81,10 @@ pub fn read(text: &str, is_taken: impl Fn(&str) -> bool) -> Result<Imported, Imp
         servers: Vec::new(),
         remarks: Vec::new(),
     };
-    for Foreign { name, fields } in found {
+    for Foreign { name, mut fields } in found {
         let shown = shown(&name);
-        let Translated { server, remarks } = translate(fields);
+        let server = translate(&mut fields);
+        let remarks = fields.finish();
         match server {
             Err(why) => imported.remarks.push(format!("{shown} is left out: {why}")),
             Ok(server) => {

@@ -189,22 +189,13 @@ fn endpoint_of(server: &Server) -> Result<&HttpEndpoint, String> {
 /// What the server asked for when it refused the connection.
 fn challenge_of(server: &Server) -> Option<&str> {
     match &server.status.state {
-        State::Failed(problem) | State::Waiting { problem, .. } => match &problem.kind {
-            ErrorKind::Unauthorized { challenge } => challenge.as_deref(),
-            ErrorKind::Unreachable
-            | ErrorKind::Unusable
-            | ErrorKind::Timeout
-            | ErrorKind::Forbidden
-            | ErrorKind::SessionLost
-            | ErrorKind::Status(_)
-            | ErrorKind::Protocol
-            | ErrorKind::TooLarge
-            | ErrorKind::Rpc { .. }
-            | ErrorKind::Closed
-            | ErrorKind::Version
-            | ErrorKind::Cancelled
-            | ErrorKind::InputRequired(_) => None,
-        },
+        State::Failed(problem) | State::Waiting { problem, .. } => {
+            if let ErrorKind::Unauthorized { challenge } = &problem.kind {
+                challenge.as_deref()
+            } else {
+                None
+            }
+        }
         State::Connecting | State::Ready => None,
     }
 }

@@ -1,5 +1,6 @@
 //! Prompts and resources of servers.
 
+use crate::says;
 use crate::support::fake_server::{FakeServer, Received};
 use crate::support::ledger::{of_kind, only_export};
 use crate::support::mcp::{McpServer, Say, Script, Transport};
@@ -8,7 +9,6 @@ use crate::support::pty::key;
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
 use crate::support::{default_wait, poll_until};
-use crate::{said, says};
 use serde_json::{Value, json};
 
 /// All that a request says of the conversation.
@@ -48,11 +48,11 @@ fn prompts() {
     let mut terminal = sandbox.terminal(&[]).size(60, 120).start();
     terminal.wait_for_prompt();
     // It waits for the server, which is still being connected to.
-    let text = said(&terminal, ":mcp prompts");
+    let text = terminal.said(":mcp prompts");
     assert!(text.contains(":every.simple-prompt"), "{text}");
-    let text = said(&terminal, ":mcp prompts every");
+    let text = terminal.said(":mcp prompts every");
     assert!(text.contains(":every.args-prompt city [state]"), "{text}");
-    let text = said(&terminal, ":every.args-prompt 'New York' state=NY");
+    let text = terminal.said(":every.args-prompt 'New York' state=NY");
     assert!(
         text.contains("one") && text.contains("❯ What's weather in New York, NY?"),
         "{text}"
@@ -62,7 +62,7 @@ fn prompts() {
     terminal.send_line("Rome");
     terminal.wait_for_text("two");
     terminal.wait_for_prompt();
-    let text = said(&terminal, ":every.resource-prompt Text 1");
+    let text = terminal.said(":every.resource-prompt Text 1");
     assert!(text.contains("three"), "{text}");
     says(
         &terminal,
@@ -160,23 +160,20 @@ fn resources() {
         .config(&listening.config("desk"));
     let mut terminal = sandbox.terminal(&[]).size(60, 120).start();
     terminal.wait_for_prompt();
-    let text = said(&terminal, ":mcp resources every");
+    let text = terminal.said(":mcp resources every");
     assert!(
         text.contains("@every:demo://resource/static/document/features.md")
             && text.contains("@every:demo://resource/dynamic/text/{resourceId}"),
         "{text}"
     );
-    let text = said(
-        &terminal,
-        "compare @desk:memo://greeting, with @every:demo://resource/static/document/features.md",
-    );
+    let text = terminal.said("compare @desk:memo://greeting, with @every:demo://resource/static/document/features.md");
     assert!(text.contains("one"), "{text}");
-    let text = said(&terminal, "and @every:demo://nothing?");
+    let text = terminal.said("and @every:demo://nothing?");
     assert!(
         text.contains("[aish] not asked: @every:demo://nothing cannot be read: "),
         "{text}"
     );
-    let text = said(&terminal, "@nobody:demo://nothing is text");
+    let text = terminal.said("@nobody:demo://nothing is text");
     assert!(text.contains("two") && !text.contains("not asked"), "{text}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));

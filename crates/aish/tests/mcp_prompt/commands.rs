@@ -1,12 +1,12 @@
 //! `:mcp …` against real servers.
 
+use crate::says;
 use crate::support::fake_server::FakeServer;
 use crate::support::mcp::{McpServer, Say, Script, Transport};
 use crate::support::mcp_real::RealServers;
 use crate::support::pty::key;
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
-use crate::{said, says};
 
 /// SPEC 6.4: servers come and go at run time; the alias is the address's or the person's; what is wrong is one line.
 #[test]
@@ -53,7 +53,7 @@ fn connecting_and_disconnecting() {
         ":mcp connect",
         "[aish] :mcp connect URL [ALIAS] is how it is written",
     );
-    let text = said(&terminal, ":mcp list");
+    let text = terminal.said(":mcp list");
     for alias in ["mcp ", "mcp-2 ", "desk "] {
         assert!(text.lines().any(|line| line.trim_start().starts_with(alias)), "{text}");
     }
@@ -75,7 +75,7 @@ fn connecting_and_disconnecting() {
             "[aish] there is no MCP server mcp-2; :mcp list says which there are",
         );
     }
-    let text = said(&terminal, ":mcp list");
+    let text = terminal.said(":mcp list");
     assert!(!text.contains("mcp-2") && text.contains("desk"), "{text}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -92,18 +92,18 @@ fn tools() {
     let mut terminal = sandbox.terminal(&[]).size(100, 120).start();
     terminal.wait_for_prompt();
     says(&terminal, ":mcp reconnect time", "[aish] mcp: time: 2 tools");
-    said(&terminal, ":mcp reconnect every");
-    let text = said(&terminal, ":mcp tools");
+    terminal.said(":mcp reconnect every");
+    let text = terminal.said(":mcp tools");
     assert!(
         text.contains("time.get_current_time: ") && text.contains("\nevery.echo: "),
         "{text}"
     );
-    let text = said(&terminal, ":mcp tools time");
+    let text = terminal.said(":mcp tools time");
     assert!(
         text.contains("time.convert_time: ") && !text.contains("every."),
         "{text}"
     );
-    let text = said(&terminal, ":mcp tool time.convert_time");
+    let text = terminal.said(":mcp tool time.convert_time");
     assert!(
         text.contains("source_timezone") && text.contains("\"required\""),
         "{text}"
@@ -136,16 +136,15 @@ fn nobody_there() {
         .local_addr()
         .unwrap()
         .port();
-    let text = said(
-        &terminal,
-        &format!(":mcp connect http://me:hunter2hunter2@127.0.0.1:{port}/mcp?key=hunter3hunter3 gone"),
-    );
+    let text = terminal.said(&format!(
+        ":mcp connect http://me:hunter2hunter2@127.0.0.1:{port}/mcp?key=hunter3hunter3 gone"
+    ));
     assert_eq!(text.matches("[aish] mcp: gone: ").count(), 1, "{text}");
     assert!(
         text.contains("[aish] mcp: gone is tried again by itself; :mcp disconnect gone forgets it"),
         "{text}"
     );
-    let text = text + &said(&terminal, ":mcp list");
+    let text = text + &terminal.said(":mcp list");
     assert!(text.contains(&format!("http://127.0.0.1:{port}/mcp")), "{text}");
     assert!(!text.contains("hunter"), "{text}");
     says(&terminal, ":mcp disconnect gone", "[aish] mcp: gone is disconnected");
@@ -169,7 +168,7 @@ fn ctrl_c_while_connecting() {
     terminal.send(key::CTRL_C);
     terminal.wait_for_text("[aish] mcp: slow is still being connected to; :mcp list says how it does");
     terminal.wait_for_prompt();
-    let text = said(&terminal, ":mcp list");
+    let text = terminal.said(":mcp list");
     assert!(text.contains("slow") && text.contains("still connecting"), "{text}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -191,16 +190,16 @@ fn logs() {
         .config(&format!("[mcp.servers.dead]\ncommand = {command}"));
     let mut terminal = sandbox.terminal(&[]).size(40, 120).start();
     terminal.wait_for_prompt();
-    said(&terminal, ":mcp reconnect dead");
-    let text = said(&terminal, ":mcp log dead");
+    terminal.said(":mcp reconnect dead");
+    let text = terminal.said(":mcp log dead");
     for line in ["starting \\x1b]0;owned\\x07", "no such database"] {
         assert!(
             text.lines().any(|said| said.trim_end() == line),
             "{line:?} is not in\n{text}"
         );
     }
-    said(&terminal, ":mcp reconnect chatty");
-    let text = said(&terminal, ":mcp log chatty");
+    terminal.said(":mcp reconnect chatty");
+    let text = terminal.said(":mcp log chatty");
     assert!(text.contains("[warning] the disk is nearly full"), "{text}");
     terminal.assert_never_wrote(b"\x1b]0;owned");
     terminal.send(key::CTRL_D);
@@ -214,7 +213,7 @@ fn completion() {
     let sandbox = Sandbox::new().config(&real.everything("every"));
     let mut terminal = sandbox.terminal(&[]).size(40, 120).start();
     terminal.wait_for_prompt();
-    said(&terminal, ":mcp reconnect every");
+    terminal.said(":mcp reconnect every");
     for (typed, expect) in [
         (":mcp disc", ":mcp disconnect "),
         (":mcp log ev", ":mcp log every "),

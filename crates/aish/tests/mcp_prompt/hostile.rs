@@ -1,6 +1,5 @@
 //! A server whose every word would act on the terminal.
 
-use crate::said;
 use crate::support::fake_server::FakeServer;
 use crate::support::mcp::{McpServer, Say, Script, Transport, tool};
 use crate::support::pty::key;
@@ -56,13 +55,13 @@ fn nothing_acts_on_the_terminal() {
     let sandbox = Sandbox::with_model(&model).config(&server.config("evil"));
     let terminal = sandbox.terminal(&[]).size(60, 120).start();
     terminal.wait_for_prompt();
-    said(&terminal, ":mcp reconnect evil");
-    said(&terminal, ":mcp list");
-    let text = said(&terminal, ":mcp tools");
+    terminal.said(":mcp reconnect evil");
+    terminal.said(":mcp list");
+    let text = terminal.said(":mcp tools");
     assert!(text.contains(&format!("evil.{SHOWN}: {SHOWN}")), "{text}");
-    let text = said(&terminal, ":mcp tool evil.plain");
+    let text = terminal.said(":mcp tool evil.plain");
     assert!(text.contains(SHOWN), "{text}");
-    let text = said(&terminal, ":mcp tool evil.forged");
+    let text = terminal.said(":mcp tool evil.forged");
     let marked = |line: &str| line.starts_with("  │") || line.starts_with("  ╎");
     let (theirs, ours): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| marked(line));
     assert_eq!(theirs.join("\n").matches("[aish] forged.").count(), 2, "{text}");
@@ -72,19 +71,19 @@ fn nothing_acts_on_the_terminal() {
         1,
         "{text}"
     );
-    let text = said(&terminal, ":mcp prompts evil");
+    let text = terminal.said(":mcp prompts evil");
     assert!(
         text.contains(&format!(":evil.{SHOWN}  (cannot be typed) {SHOWN}")),
         "{text}"
     );
-    let text = said(&terminal, ":mcp resources evil");
+    let text = terminal.said(":mcp resources evil");
     for line in [
         format!("@evil:x://{SHOWN}  (cannot be typed) {SHOWN}: {SHOWN}"),
         format!("@evil:y://{SHOWN}/{{n}}  (cannot be typed) {SHOWN}"),
     ] {
         assert!(text.contains(&line), "{line}: {text}");
     }
-    let text = said(&terminal, "see @evil:z");
+    let text = terminal.said("see @evil:z");
     assert!(
         text.contains(&format!("not asked: @evil:z cannot be read: {SHOWN}")),
         "{text}"

@@ -1,6 +1,5 @@
 //! What `:mcp resources` and `:mcp prompts` list can be typed as it is listed, and then names what was listed.
 
-use crate::said;
 use crate::support::fake_server::FakeServer;
 use crate::support::mcp::{McpServer, Say, Script, Transport};
 use crate::support::reply::Reply;
@@ -66,21 +65,21 @@ fn as_it_is_listed() {
     let sandbox = Sandbox::with_model(&model).config(&server.config("s"));
     let terminal = sandbox.terminal(&[]).size(60, 120).start();
     terminal.wait_for_prompt();
-    said(&terminal, ":mcp reconnect s");
-    let text = said(&terminal, ":mcp resources s");
+    terminal.said(":mcp reconnect s");
+    let text = terminal.said(":mcp resources s");
     for (_, mention) in ADDRESSES {
         let line = format!("{mention}  one");
         assert!(text.lines().any(|listed| listed.trim_end() == line), "{line}: {text}");
     }
     for (_, mention) in ADDRESSES {
-        said(&terminal, &format!("? see {mention}, please"));
+        terminal.said(&format!("? see {mention}, please"));
     }
-    said(&terminal, "? see @s:\"demo://b c\".");
+    terminal.said("? see @s:\"demo://b c\".");
     let mut expect: Vec<Value> = ADDRESSES.iter().map(|(uri, _)| json!(uri)).collect();
     expect.push(json!("demo://b c"));
     assert_eq!(asked(&server, "resources/read", "uri"), expect);
 
-    let text = said(&terminal, ":mcp prompts s");
+    let text = terminal.said(":mcp prompts s");
     for (_, command) in NAMES {
         assert!(
             text.lines().any(|listed| listed.trim_end() == command),
@@ -88,7 +87,7 @@ fn as_it_is_listed() {
         );
     }
     for (_, command) in NAMES {
-        said(&terminal, command);
+        terminal.said(command);
     }
     let expect: Vec<Value> = NAMES.iter().map(|(name, _)| json!(name)).collect();
     assert_eq!(asked(&server, "prompts/get", "name"), expect);

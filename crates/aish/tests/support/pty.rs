@@ -268,6 +268,21 @@ impl Terminal {
         self.send(key::ENTER);
     }
 
+    /// Types a line, waits for the prompt behind what comes of it, and gives what came.
+    pub fn said(&self, line: &str) -> String {
+        let typed = format!("❯ {}\n", line.trim_end());
+        let before = self.screen_text().matches(&typed).count();
+        self.send_line(line);
+        let behind = |text: &str| {
+            let is_there = text.matches(&typed).count() > before;
+            let behind = text.rsplit_once(&typed).map(|(_, behind)| behind.to_owned());
+            behind.filter(|behind| is_there && behind.trim_end().ends_with('❯'))
+        };
+        let what = format!("the prompt after {line}");
+        let screen = self.wait_for(&what, |screen| behind(&screen.contents()).is_some());
+        behind(&screen).unwrap_or_default()
+    }
+
     /// Waits until the screen is as wanted and gives its text; fails showing the screen.
     pub fn wait_for(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) -> String {
         self.wait_for_within(default_wait(), what, wanted)

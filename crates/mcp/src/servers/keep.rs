@@ -1,6 +1,7 @@
 //! The task of one server: it connects, fetches what is offered, waits until the connection ends, and begins again.
 
 use super::{Connector, State, Status};
+use crate::error::Lasts;
 use crate::host::{News, Question, Reply};
 use crate::memory::{Memory, Remembered};
 use crate::offer::Offer;
@@ -46,7 +47,7 @@ impl Keeper {
             if began.elapsed() >= Duration::from_millis(HELD_MS) {
                 pause_ms = AGAIN_START_MS;
             }
-            if !goes_away(&problem) {
+            if problem.kind.lasts() == Lasts::UntilChanged {
                 self.set(State::Failed(problem), None);
                 self.wake.notified().await;
                 continue;
@@ -167,26 +168,4 @@ impl Host for Listening {
 /// Whether a connection ended because this side closed it.
 fn was_let_go(end: &McpError) -> bool {
     end.kind == ErrorKind::Cancelled
-}
-
-/// True for what may be over when the server is tried again.
-fn goes_away(problem: &McpError) -> bool {
-    match problem.kind {
-        ErrorKind::Unreachable
-        | ErrorKind::Timeout
-        | ErrorKind::SessionLost
-        | ErrorKind::Closed
-        | ErrorKind::Status(500..=599)
-        | ErrorKind::Status(429) => true,
-        ErrorKind::Unusable
-        | ErrorKind::Unauthorized { .. }
-        | ErrorKind::Forbidden
-        | ErrorKind::Status(_)
-        | ErrorKind::Protocol
-        | ErrorKind::TooLarge
-        | ErrorKind::Rpc { .. }
-        | ErrorKind::Version
-        | ErrorKind::Cancelled
-        | ErrorKind::InputRequired(_) => false,
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::variables::{Dialect, Variables};
-use super::{Foreign, ImportError, Translated};
+use super::{Foreign, ImportError};
 use crate::config::edit::{NewServer, Place};
 use aish_core::secret::Secret;
 
@@ -35,15 +35,8 @@ pub(super) fn servers(text: &str) -> Result<Vec<Foreign>, ImportError> {
     Ok(each.collect())
 }
 
-pub(super) fn translate(mut fields: Fields) -> Translated {
-    let server = server(&mut fields);
-    Translated {
-        server,
-        remarks: fields.finish(),
-    }
-}
-
-fn server(fields: &mut Fields) -> Result<NewServer, String> {
+/// What a server of the file is here.
+pub(super) fn server(fields: &mut Fields) -> Result<NewServer, String> {
     let mut server = NewServer::at("", fields.place(&["url"])?);
     let (mut headers, mut env) = (fields.pairs("http_headers")?, fields.pairs("env")?);
     let by_name = |(header, variable): (String, Secret)| (header, Secret::new(format!("${{{}}}", variable.expose())));

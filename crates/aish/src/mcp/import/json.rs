@@ -3,7 +3,7 @@
 
 use super::fields::{Fields, quoted};
 use super::variables::{Dialect, Variables};
-use super::{Foreign, ImportError, Translated};
+use super::{Foreign, ImportError};
 use crate::config::edit::NewServer;
 use serde_json::{Map, Value};
 
@@ -46,15 +46,8 @@ fn object(server: &Value) -> Map<String, Value> {
     server.as_object().cloned().unwrap_or_default()
 }
 
-pub(super) fn translate(mut fields: Fields) -> Translated {
-    let server = server(&mut fields);
-    Translated {
-        server,
-        remarks: fields.finish(),
-    }
-}
-
-fn server(fields: &mut Fields) -> Result<NewServer, String> {
+/// What a server of the file is here.
+pub(super) fn server(fields: &mut Fields) -> Result<NewServer, String> {
     let is_disabled = fields.flag("disabled") == Some(true);
     let is_enabled = fields.flag("enabled") != Some(false) && !is_disabled;
     for name in TYPES {

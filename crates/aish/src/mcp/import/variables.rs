@@ -1,6 +1,7 @@
 //! `${…}` in the values of other clients, as aish writes it: `${NAME}` and `${NAME:-default}` stay what they are.
 
 use super::fields::quoted;
+use crate::mcp::expand::is_name;
 use std::collections::BTreeMap;
 
 /// Which client's values are read.
@@ -98,14 +99,6 @@ impl Variables {
 
 fn unknown(inside: &str) -> String {
     format!("aish has no {}", quoted(&format!("${{{inside}}}")))
-}
-
-fn is_name(text: &str) -> bool {
-    let mut letters = text.chars();
-    let begins = letters
-        .next()
-        .is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_');
-    begins && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 /// The variable that stands in for what a client asks a person for: `github-token` is `GITHUB_TOKEN`.
