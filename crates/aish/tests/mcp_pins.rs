@@ -50,6 +50,13 @@ fn sending() -> FakeServer {
         .start()
 }
 
+/// One that mails, what it offers, and a model that mails.
+fn mail(transport: Transport) -> (Tools, McpServer, FakeServer) {
+    let offered = tools(vec![tool("send", "Sends a mail")]);
+    let server = McpServer::start(transport, offering(&offered));
+    (offered, server, sending())
+}
+
 fn calls_heard(server: &McpServer) -> usize {
     server.methods().iter().filter(|method| *method == "tools/call").count()
 }
@@ -62,9 +69,7 @@ fn session_of(output: &Output) -> String {
 /// new one the approved one.
 #[test]
 fn a_changed_description_asks_again() {
-    let offered = tools(vec![tool("send", "Sends a mail")]);
-    let server = McpServer::start(Transport::Http, offering(&offered));
-    let model = sending();
+    let (offered, server, model) = mail(Transport::Http);
     let sandbox = Sandbox::with_model(&model)
         .config(&server.config("mail"))
         .config(AUTO_APPROVE);
@@ -105,9 +110,7 @@ fn a_changed_description_asks_again() {
 /// SPEC 6.8, 5.6: a script that approves the call approves the tool as it is now, and is told the difference.
 #[test]
 fn approved_from_a_script() {
-    let offered = tools(vec![tool("send", "Sends a mail")]);
-    let server = McpServer::start(Transport::Http, offering(&offered));
-    let model = sending();
+    let (offered, server, model) = mail(Transport::Http);
     let sandbox = Sandbox::with_model(&model)
         .config(&server.config("mail"))
         .config(AUTO_APPROVE);
@@ -129,9 +132,7 @@ fn approved_from_a_script() {
 /// SPEC 6.8, 5.3: neither a saved rule nor the session's approval covers a tool that changed; a no leaves it changed.
 #[test]
 fn no_grant_covers_a_changed_tool() {
-    let offered = tools(vec![tool("send", "Sends a mail")]);
-    let server = McpServer::start(Transport::Stdio, offering(&offered));
-    let model = sending();
+    let (offered, server, model) = mail(Transport::Stdio);
     let sandbox = Sandbox::with_model(&model)
         .config(&server.config("mail"))
         .config("[approval]\nallow = [\"mail.send\"]\n");
@@ -155,9 +156,7 @@ fn no_grant_covers_a_changed_tool() {
 /// SPEC 6.8, 5.2: mode `full` asks nothing, and says what changed hands.
 #[test]
 fn full_says_so() {
-    let offered = tools(vec![tool("send", "Sends a mail")]);
-    let server = McpServer::start(Transport::Http, offering(&offered));
-    let model = sending();
+    let (offered, server, model) = mail(Transport::Http);
     let sandbox = Sandbox::with_model(&model).config(&server.config("mail"));
     let said = "mail.send: its definition changed since it was approved";
     let output = sandbox.run(&["-p", "send it", "--approval", "full"]).success();
@@ -173,9 +172,7 @@ fn full_says_so() {
 /// SPEC 6.8: a deny rule needs no question, changed or not.
 #[test]
 fn deny_stays() {
-    let offered = tools(vec![tool("send", "Sends a mail")]);
-    let server = McpServer::start(Transport::Http, offering(&offered));
-    let model = sending();
+    let (offered, server, model) = mail(Transport::Http);
     let sandbox = Sandbox::with_model(&model).config(&server.config("mail"));
     sandbox.run(&["-p", "send it", "--approval", "full"]).success();
     *offered.lock().unwrap() = vec![tool("send", "Sends all mail")];

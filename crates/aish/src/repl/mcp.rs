@@ -11,8 +11,9 @@ pub use complete::{Candidates, Reach};
 
 use super::{Repl, ReplError};
 use crate::mcp::runtime::{Again, Before, Connected};
-use crate::mcp::{Say, list, prompts, resources};
+use crate::mcp::{Mcp, Say, list, prompts, resources};
 use aish_core::sanitize;
+use aish_mcp::McpError;
 use aish_mcp::oauth::Identity;
 use aish_mcp::servers::State;
 use std::future::Future;
@@ -129,53 +130,47 @@ impl Repl {
     }
 
     async fn list_prompts(&mut self, alias: Option<String>) {
-        let Some(aliases) = self.servers_with("prompts", alias).await else {
-            return;
-        };
-        let mcp = Arc::clone(&self.options.mcp);
         let columns = self.front.renderer.look().width();
-        let fetch = async move {
-            let each = aliases.into_iter().map(|alias| {
-                let mcp = Arc::clone(&mcp);
-                async move {
-                    let listed = mcp.prompts(&alias).await;
-                    let text = listed.map(|it| (prompts::list(&alias, &it.items, columns), it.remarks.clone()));
-                    (alias, text)
-                }
-            });
-            futures_util::future::join_all(each).await
-        };
-        let fetched = self.unless_cancelled(fetch).await;
-        self.show_lists("no prompts", fetched).await;
+        self.list_offered("prompts", alias, async move |mcp, alias| {
+            let prompts = mcp.prompts(alias).await?;
+            let text = prompts::list(alias, &prompts.items, columns);
+            Ok((text, prompts.remarks.clone()))
+        })
+        .await;
     }
 
     async fn list_resources(&mut self, alias: Option<String>) {
-        let Some(aliases) = self.servers_with("resources", alias).await else {
+        let columns = self.front.renderer.look().width();
+        self.list_offered("resources", alias, async move |mcp, alias| {
+            let resources = mcp.resources(alias).await?;
+            // Older servers know resources and no templates.
+            let templates = mcp.templates(alias).await.ok();
+            let holes = templates.as_ref().map_or(&[][..], |it| &it.items);
+            let text = resources::list(alias, &resources.items, holes, columns);
+            let more = templates.iter().flat_map(|it| &it.remarks);
+            Ok((text, resources.remarks.iter().chain(more).cloned().collect()))
+        })
+        .await;
+    }
+
+    /// Shows what one server, or each that may have things of that kind, lists; all are asked at once.
+    async fn list_offered(
+        &mut self,
+        capability: &str,
+        alias: Option<String>,
+        list: impl AsyncFn(&Mcp, &str) -> Result<Listed, McpError>,
+    ) {
+        let Some(aliases) = self.servers_with(capability, alias).await else {
             return;
         };
         let mcp = Arc::clone(&self.options.mcp);
-        let columns = self.front.renderer.look().width();
-        let fetch = async move {
-            let each = aliases.into_iter().map(|alias| {
-                let mcp = Arc::clone(&mcp);
-                async move {
-                    let text = async {
-                        let resources = mcp.resources(&alias).await?;
-                        // Older servers know resources and no templates.
-                        let templates = mcp.templates(&alias).await.ok();
-                        let holes = templates.as_ref().map_or(&[][..], |it| &it.items);
-                        let text = resources::list(&alias, &resources.items, holes, columns);
-                        let more = templates.iter().flat_map(|it| &it.remarks);
-                        Ok((text, resources.remarks.iter().chain(more).cloned().collect()))
-                    };
-                    let text = text.await;
-                    (alias, text)
-                }
-            });
-            futures_util::future::join_all(each).await
-        };
-        let fetched = self.unless_cancelled(fetch).await;
-        self.show_lists("no resources", fetched).await;
+        let (mcp, list) = (&*mcp, &list);
+        let each = aliases.into_iter().map(async |alias| {
+            let listed = list(mcp, &alias).await;
+            (alias, listed)
+        });
+        let fetched = self.unless_cancelled(futures_util::future::join_all(each)).await;
+        self.show_lists(&format!("no {capability}"), fetched).await;
     }
 
     /// The server that was named, or all that have things of that kind or may yet have; nothing when it was said that there is
@@ -200,7 +195,7 @@ impl Repl {
         }
     }
 
-    async fn show_lists(&mut self, none: &str, fetched: Option<Vec<Fetched>>) {
+    async fn show_lists(&mut self, none: &str, fetched: Option<Vec<(String, Result<Listed, McpError>)>>) {
         let Some(fetched) = fetched else {
             return self.front.say("stopped").await;
         };
@@ -291,5 +286,5 @@ fn unknown_server(alias: &str) -> String {
     format!("there is no MCP server {alias}; :mcp list says which there are")
 }
 
-/// A list of one server as text, with what was left out of it.
-type Fetched = (String, Result<(String, Vec<String>), aish_mcp::McpError>);
+/// A list of one server as text, and what was left out of it.
+type Listed = (String, Vec<String>);
