@@ -9,7 +9,7 @@ use super::router::Router;
 use crate::term::Colour;
 use aish_engine::Notices;
 use reedline::{
-    ColumnarMenu, ExternalPrinter, FileBackedHistory, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    ColumnarMenu, EditCommand, ExternalPrinter, FileBackedHistory, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
     PromptHistorySearchStatus, Reedline, ReedlineMenu, Signal, SimpleMatchHighlighter,
 };
 use std::borrow::Cow;
@@ -81,7 +81,11 @@ impl Editor {
 }
 
 impl Source for Editor {
-    fn read(&mut self, prompt: &PromptText) -> io::Result<Input> {
+    fn read(&mut self, prompt: &PromptText, prefill: &str) -> io::Result<Input> {
+        if !prefill.is_empty() {
+            let text = EditCommand::InsertString(prefill.to_owned());
+            self.editor.run_edit_commands(&[text]);
+        }
         let signal = self.editor.read_line(prompt).map_err(io::Error::other)?;
         match signal {
             Signal::Success(line) => {

@@ -146,6 +146,8 @@ pub struct Repl {
     router: Option<Router>,
     previous_directory: Option<PathBuf>,
     last: Option<TurnEnd>,
+    /// What the next line begins with, for the person to go on with.
+    prefill: String,
     /// The model is being chosen.
     choosing: Option<JoinHandle<()>>,
 }
@@ -260,6 +262,7 @@ impl Repl {
             router,
             previous_directory: None,
             last: None,
+            prefill: String::new(),
         })
     }
 
@@ -368,7 +371,8 @@ impl Repl {
         let mut leaving = self.front.leaving();
         let notices = self.front.notices.clone();
         self.show_prompt(&prompt).await;
-        let mut line = self.reader.begin(prompt.clone());
+        let prefill = std::mem::take(&mut self.prefill);
+        let mut line = self.reader.begin(prompt.clone(), prefill);
         loop {
             tokio::select! {
                 biased;

@@ -24,14 +24,20 @@ pub enum Input {
 
 /// Something lines come from.
 pub trait Source {
-    /// The next line.
+    /// The next line. `prefill` is text the line begins with, for the person to go on with; whoever cannot be edited with
+    /// leaves it out.
     ///
     /// # Errors
     /// It cannot be read.
-    fn read(&mut self, prompt: &PromptText) -> io::Result<Input>;
+    fn read(&mut self, prompt: &PromptText, prefill: &str) -> io::Result<Input>;
 }
 
-type Request = (PromptText, oneshot::Sender<io::Result<Input>>);
+/// A line that is wanted.
+struct Request {
+    prompt: PromptText,
+    prefill: String,
+    answer: oneshot::Sender<io::Result<Input>>,
+}
 
 /// The thread that reads.
 pub struct Reader {
@@ -48,26 +54,30 @@ impl Reader {
         std::thread::Builder::new().name("input".to_owned()).spawn(move || {
             let mut make = Some(make);
             let mut source = None;
-            for (prompt, answer) in queue {
+            for request in queue {
                 if let Some(make) = make.take() {
                     source = Some(make());
                 }
                 let input = match &mut source {
-                    Some(source) => source.read(&prompt),
+                    Some(source) => source.read(&request.prompt, &request.prefill),
                     None => Ok(Input::End),
                 };
                 // Nobody waiting any more means the program is leaving.
-                let _ = answer.send(input);
+                let _ = request.answer.send(input);
             }
         })?;
         Ok(Self { requests })
     }
 
-    /// Asks for a line. The request stands until it is answered, also when the result is dropped.
-    pub fn begin(&self, prompt: PromptText) -> oneshot::Receiver<io::Result<Input>> {
+    /// Asks for a line that begins with `prefill`. The request stands until it is answered, also when the result is dropped.
+    pub fn begin(&self, prompt: PromptText, prefill: String) -> oneshot::Receiver<io::Result<Input>> {
         let (answer, line) = oneshot::channel();
         // A thread that is gone drops its end, which the receiver sees.
-        let _ = self.requests.send((prompt, answer));
+        let _ = self.requests.send(Request {
+            prompt,
+            prefill,
+            answer,
+        });
         line
     }
 }
@@ -85,7 +95,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 impl<R: BufRead> Source for Lines<R> {
-    fn read(&mut self, _prompt: &PromptText) -> io::Result<Input> {
+    fn read(&mut self, _prompt: &PromptText, _prefill: &str) -> io::Result<Input> {
         let mut message = String::new();
         loop {
             let mut line = Vec::new();
@@ -133,7 +143,7 @@ mod tests {
         let reader = Reader::start(|| Lines::new(Cursor::new("one\ntwo \\\nthree\r\n\nlast"))).unwrap();
         let mut read = Vec::new();
         loop {
-            match reader.begin(prompt()).blocking_recv().unwrap().unwrap() {
+            match reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap() {
                 Input::End => break,
                 input @ (Input::Line(_) | Input::Interrupted) => read.push(input),
             }
@@ -146,7 +156,10 @@ mod tests {
     #[test]
     fn endless_lines_are_refused() {
         let mut lines = Lines::new(io::BufReader::new(io::repeat(b'x')));
-        assert_eq!(lines.read(&prompt()).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(
+            lines.read(&prompt(), "").unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
     }
 
     /// Nothing is made before a line is wanted.
@@ -160,7 +173,7 @@ mod tests {
         .unwrap();
         assert!(was_made.try_recv().is_err());
         assert_eq!(
-            reader.begin(prompt()).blocking_recv().unwrap().unwrap(),
+            reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap(),
             Input::Line("x".into())
         );
         assert!(was_made.try_recv().is_ok());
