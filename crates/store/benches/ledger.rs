@@ -1,7 +1,7 @@
 //! What the ledger costs: opening, resuming a long session, appending (SPEC 11).
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-use aish_core::event::{Body, Draft};
+use aish_core::event::{Body, Command, Draft};
 use aish_core::id::SessionId;
 use aish_store::sqlite::SqliteStore;
 use aish_store::{Durability, SessionFilter, Store};
@@ -12,6 +12,8 @@ use tokio::runtime::Runtime;
 /// The size that SPEC 11 gives a figure for.
 const EVENTS: u64 = 100_000;
 const BATCH_EVENTS: u64 = 1_000;
+/// What was typed of them.
+const LINES: u64 = 10_000;
 
 fn main() {
     divan::main();
@@ -86,6 +88,40 @@ fn load_100_000_events(bencher: Bencher<'_, '_>) {
             assert_eq!(events.len() as u64, EVENTS);
             (store, events)
         });
+}
+
+/// Ten thousand lines, typed among 100,000 events.
+#[divan::bench(sample_count = 20, sample_size = 1)]
+fn look_back_at_10_000_lines(bencher: Bencher<'_, '_>) {
+    let (_directory, path) = ledger(EVENTS - LINES);
+    let store = SqliteStore::new(&path);
+    let runtime = runtime();
+    let lines: Vec<Draft> = (0..LINES).map(typed).collect();
+    runtime
+        .block_on(store.append(&session(), EVENTS - LINES, lines, 9, Durability::Committed, None))
+        .unwrap();
+    drop(store);
+    bencher
+        .with_inputs(|| SqliteStore::new(&path))
+        .bench_local_values(|store| {
+            let lines = runtime.block_on(store.typed(10_000, "")).unwrap();
+            assert_eq!(lines.len() as u64, LINES);
+            (store, lines)
+        });
+}
+
+/// Every other one a command, with an output.
+fn typed(n: u64) -> Draft {
+    if n.is_multiple_of(2) {
+        return Draft::user(1, format!("what does line {n} of the log say, and why?"));
+    }
+    let command = Command {
+        line: format!("grep -rn pattern-{n} src"),
+        directory: "/srv/app".to_owned(),
+        output: "src/main.rs: a line of code that was found\n".repeat(50),
+        ..Command::default()
+    };
+    Draft::new(0, format!("{} (exit 0)", command.line), Body::Command(command))
 }
 
 #[divan::bench(args = [Durability::Committed, Durability::Synced])]

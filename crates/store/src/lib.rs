@@ -16,6 +16,7 @@ mod lease;
 mod liveness;
 pub mod memory;
 pub mod sqlite;
+mod typed;
 
 /// The shortest beginning or end of a session's id that [`Store::find`] looks for.
 pub const ID_PREFIX_CHARS_MIN: usize = 4;
@@ -147,6 +148,33 @@ pub struct SessionFilter {
     pub not_by: Option<String>,
 }
 
+/// The longest line that [`Store::typed`] gives, in characters: more was pasted or piped, not typed.
+pub const TYPED_CHARS_MAX: usize = 16_384;
+/// The most bytes of text that [`Store::typed`] gives in all.
+pub const TYPED_BYTES_MAX: usize = 4 << 20;
+
+/// A line that somebody typed, in whichever session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedLine {
+    /// As it was sent: without the marks that say where it goes.
+    pub text: String,
+    /// Where it went.
+    pub kind: TypedKind,
+    /// Milliseconds since the Unix epoch, of the last time.
+    pub time: u64,
+    /// Where it was typed that time; empty if unknown.
+    pub directory: String,
+}
+
+/// Where a line went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypedKind {
+    /// To the shell.
+    Command,
+    /// To a model.
+    Message,
+}
+
 /// An event as it is stored, for exports: its data is the text as written, whatever version wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEvent {
@@ -252,6 +280,14 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Ambiguous`], or the disk failed.
     fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>>;
+
+    /// The last `lines_max` lines that people typed, in all sessions, the newest first and each text once. Lines that begin
+    /// with a space or are longer than [`TYPED_CHARS_MAX`] are left out, and it ends where the rest would make it more than [`TYPED_BYTES_MAX`]. What was said
+    /// in turns begun for the model `not_by` was said by a program.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>>;
 
     /// Takes the right to drive a session: if it is free, past `now`, already this owner's, or its owner is known to be dead.
     /// `now` and `until` are milliseconds since the Unix epoch. The session need not exist yet.

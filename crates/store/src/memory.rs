@@ -3,7 +3,10 @@
 
 use crate::index::{SessionIndex, resolve};
 use crate::lease::{LeaseRecord, check_current};
-use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use crate::typed::Gathered;
+use crate::{
+    Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError, TypedKind, TypedLine,
+};
 use aish_core::event::{Body, Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -125,6 +128,29 @@ impl Ledger {
         summaries
     }
 
+    fn typed(&self, lines_max: usize, not_by: &str) -> Vec<TypedLine> {
+        let mut typed = Vec::new();
+        for session in self.sessions.values() {
+            let before = std::iter::once(None).chain(session.events.iter().map(Some));
+            let told = before.zip(&session.events).filter_map(|(before, event)| {
+                let (kind, text, directory) = typed_in(before, event, not_by)?;
+                Some((event, kind, text, directory))
+            });
+            typed.extend(told);
+        }
+        typed.sort_by_key(|(event, ..)| Reverse(event.time));
+        let mut gathered = Gathered::new(lines_max);
+        for (event, kind, text, directory) in typed {
+            gathered.look_at(text, |text| TypedLine {
+                text,
+                kind,
+                time: event.time,
+                directory: directory.unwrap_or_default(),
+            });
+        }
+        gathered.into_lines()
+    }
+
     fn find(&self, prefix: &str) -> Result<SessionId, StoreError> {
         let fits = |id: &&SessionId| id.as_str().starts_with(prefix) || id.as_str().ends_with(prefix);
         resolve(prefix, self.sessions.keys().filter(fits).cloned().collect())
@@ -137,6 +163,29 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// What was typed in an event, and where; `before` is the event before it.
+fn typed_in<'a>(
+    before: Option<&'a Event>,
+    event: &'a Event,
+    not_by: &str,
+) -> Option<(TypedKind, &'a str, Option<String>)> {
+    if let Body::Command(data) = &event.body {
+        return Some((TypedKind::Command, &data.line, Some(data.directory.clone())));
+    }
+    let Body::User(_) = &event.body else {
+        return None;
+    };
+    let begun = before.and_then(|before| {
+        let Body::TurnStarted(data) = &before.body else {
+            return None;
+        };
+        Some(data)
+    });
+    let is_wanted = begun.is_none_or(|begun| begun.model != not_by);
+    let directory = begun.and_then(|begun| begun.directory.clone());
+    is_wanted.then_some((TypedKind::Message, &event.content, directory))
 }
 
 impl Store for MemoryStore {
@@ -176,6 +225,10 @@ impl Store for MemoryStore {
 
     fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
         async move { self.ledger().find(prefix) }.boxed()
+    }
+
+    fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
+        async move { Ok(self.ledger().typed(lines_max, not_by)) }.boxed()
     }
 
     fn acquire<'a>(

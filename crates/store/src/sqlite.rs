@@ -17,7 +17,7 @@ mod read;
 mod schema;
 mod write;
 
-use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError, TypedLine};
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use batch::Batch;
@@ -215,6 +215,11 @@ impl Store for SqliteStore {
     fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
         let prefix = prefix.to_owned();
         self.ask(move |ledger| ledger.find(&prefix)).boxed()
+    }
+
+    fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
+        let not_by = not_by.to_owned();
+        self.ask(move |ledger| ledger.typed(lines_max, &not_by)).boxed()
     }
 
     fn acquire<'a>(

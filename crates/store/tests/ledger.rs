@@ -99,7 +99,7 @@ async fn earlier_versions_open() {
             .unwrap()
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .unwrap();
-        assert_eq!(version, 1);
+        assert_eq!(version, 2);
         fs::remove_file(path).unwrap();
     }
 }
@@ -111,7 +111,7 @@ async fn foreign_files_are_refused() {
     for (sql, expect) in [
         (
             format!("{V1} PRAGMA user_version = 99;"),
-            "newer aish (format 99; this one knows up to 1). Update aish",
+            "newer aish (format 99; this one knows up to 2). Update aish",
         ),
         (
             "CREATE TABLE bookmarks (url TEXT);".to_owned(),
@@ -351,7 +351,7 @@ async fn health() {
         say(&store, &SessionId::new(id), 0, &"x".repeat(50_000)).await;
     }
     let health = store.health().await.unwrap();
-    assert_eq!((health.format, health.sessions, health.pages), (1, 2, Pages::Sound));
+    assert_eq!((health.format, health.sessions, health.pages), (2, 2, Pages::Sound));
     assert!(health.bytes > 100_000, "{}", health.bytes);
     drop(store);
 

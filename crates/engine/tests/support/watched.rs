@@ -3,7 +3,7 @@
 
 use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
-use aish_store::{Durability, Lease, Owner, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use aish_store::{Durability, Lease, Owner, RawEvent, SessionFilter, SessionSummary, Store, StoreError, TypedLine};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -135,6 +135,10 @@ impl Store for Watched {
 
     fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
         self.inner.find(prefix)
+    }
+
+    fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
+        self.inner.typed(lines_max, not_by)
     }
 
     fn acquire<'a>(

@@ -4,7 +4,7 @@
 use super::batch::Batch;
 use super::fail::Failure;
 use super::{derived, health, open, read, write};
-use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError};
+use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError, TypedLine};
 use aish_core::event::Event;
 use aish_core::id::{ContinuationId, SessionId};
 use rusqlite::Connection;
@@ -66,6 +66,12 @@ impl Ledger {
 
     pub(super) fn find(&mut self, prefix: &str) -> Result<SessionId, StoreError> {
         self.with("searching", |connection| read::find(connection, prefix))
+    }
+
+    pub(super) fn typed(&mut self, lines_max: usize, not_by: &str) -> Result<Vec<TypedLine>, StoreError> {
+        self.with("looking back in", |connection| {
+            read::typed(connection, lines_max, not_by)
+        })
     }
 
     pub(super) fn pending(&mut self, continuation: &ContinuationId) -> Result<Option<Pending>, StoreError> {

@@ -4,7 +4,8 @@ use super::batch::{Batch, Columns, unreadable};
 use super::fail::Failure;
 use super::schema::Place;
 use crate::index::resolve;
-use crate::{ID_PREFIX_CHARS_MIN, RawEvent, SessionFilter, SessionSummary, StoreError};
+use crate::typed::Gathered;
+use crate::{ID_PREFIX_CHARS_MIN, RawEvent, SessionFilter, SessionSummary, StoreError, TypedKind, TypedLine};
 use aish_core::event::TurnStarted;
 use aish_core::id::SessionId;
 use rusqlite::types::ValueRef;
@@ -156,6 +157,58 @@ fn last_model(connection: &Connection, number: i64) -> rusqlite::Result<Option<S
         .flatten()
         .and_then(|data| serde_json::from_str::<TurnStarted>(&data).ok());
     Ok(started.map(|started| started.model))
+}
+
+/// The index `typed` answers all of it but where a message was said, which is in the event before.
+const SELECT_TYPED: &str = "SELECT kind, time,
+        substr(CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.line' ELSE content END, 1, 16385),
+        CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.directory' END,
+        place
+    FROM events INDEXED BY typed WHERE kind IN ('user', 'command') ORDER BY time DESC, place DESC";
+
+/// The lines that were typed, the newest first.
+pub(super) fn typed(connection: &Connection, lines_max: usize, not_by: &str) -> Result<Vec<TypedLine>, Failure> {
+    let mut gathered = Gathered::new(lines_max);
+    let mut statement = connection.prepare_cached(SELECT_TYPED)?;
+    let mut rows = statement.query([])?;
+    while !gathered.is_full()
+        && let Some(row) = rows.next()?
+    {
+        let kind = match row.get_ref(0)?.as_str() {
+            Ok("command") => TypedKind::Command,
+            Ok(_) | Err(_) => TypedKind::Message,
+        };
+        let begun = match kind {
+            TypedKind::Command => None,
+            TypedKind::Message => begun_before(connection, row.get(4)?)?,
+        };
+        if begun.as_ref().is_some_and(|begun| begun.model == not_by) {
+            gathered.pass_over();
+            continue;
+        }
+        let time = row.get(1)?;
+        let directory: Option<String> = row.get(3)?;
+        // A line that is not text was not typed.
+        let text = row.get_ref(2)?.as_str().unwrap_or_default();
+        gathered.look_at(text, |text| TypedLine {
+            text,
+            kind,
+            time,
+            directory: directory
+                .or(begun.and_then(|begun| begun.directory))
+                .unwrap_or_default(),
+        });
+    }
+    Ok(gathered.into_lines())
+}
+
+/// The beginning of the turn, if it is the event before.
+fn begun_before(connection: &Connection, place: i64) -> rusqlite::Result<Option<TurnStarted>> {
+    let data: Option<Option<String>> = connection
+        .prepare_cached("SELECT data FROM events WHERE place = ?1 AND kind = 'turn_started'")?
+        .query_row([place - 1], |row| row.get(0))
+        .optional()?;
+    Ok(data.flatten().and_then(|data| serde_json::from_str(&data).ok()))
 }
 
 /// The one session whose id is, begins with or ends with `prefix`.

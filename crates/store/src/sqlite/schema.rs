@@ -15,7 +15,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub(super) const APPLICATION_ID: i32 = 0x6169_7368;
 
 /// What each version added, from version 1.
-const MIGRATIONS: [&str; 1] = [V1];
+const MIGRATIONS: [&str; 2] = [V1, V2];
 
 /// The version this program writes.
 pub(super) const SCHEMA_VERSION: usize = MIGRATIONS.len();
@@ -70,6 +70,17 @@ CREATE TABLE pending (
     state TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX pending_open ON pending (number, seq) WHERE state = 'open';
+";
+
+/// The lines that people typed, by time. The index holds all that is asked of them, so that looking back at thousands never
+/// reads the events themselves, whose outputs may be long. Text that cannot be read as JSON is no reason not to open a file.
+const V2: &str = "
+CREATE INDEX typed ON events (
+    time,
+    kind,
+    substr(CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.line' ELSE content END, 1, 16385),
+    CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.directory' END
+) WHERE kind IN ('user', 'command');
 ";
 
 /// The number of a session in this file and an event's seq, as one integer.

@@ -4,6 +4,7 @@
 mod appends;
 mod leases;
 mod lists;
+mod typed;
 
 use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
