@@ -15,7 +15,7 @@ use crate::trust::{TrustStore, project_dir};
 use aish_core::limits::Limits;
 use aish_core::policy::Policy;
 use aish_core::redact::Redactor;
-use aish_engine::{Engine, Models, Offered, Routing, Settings};
+use aish_engine::{Engine, Models, Offered, Proposals, Routing, Settings};
 use aish_store::Owner;
 use aish_store::sqlite::SqliteStore;
 use aish_tools::ToolContext;
@@ -212,6 +212,7 @@ impl App {
                 None => config.routing.clone(),
             },
             schema: None,
+            proposals: Proposals::default(),
             context: ToolContext {
                 directory: self.cwd.clone(),
                 environment: Arc::new(self.tool_environment()),

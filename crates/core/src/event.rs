@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 mod data;
+mod proposal;
 mod servers;
 
 pub use data::*;
+pub use proposal::*;
 pub use servers::*;
 
 /// The version this program writes. A higher one in a ledger was written by a newer aish.

@@ -1,6 +1,7 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
 use crate::context::Learned;
+use crate::kept::ended;
 use crate::model::Ask;
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
@@ -319,6 +320,7 @@ impl Driver {
                 .and_then(|code| i32::try_from(code).ok()),
             duration_ms: now_ms().saturating_sub(began),
             output,
+            proposed: None,
         };
         self.record_command(&command).await?;
         Ok(command)
@@ -329,10 +331,7 @@ impl Driver {
     /// # Errors
     /// The ledger refuses.
     pub async fn record_command(&mut self, command: &Command) -> Result<(), EngineError> {
-        let end = match command.status {
-            Some(status) => format!("exit {status}"),
-            None => "ended by a signal".to_owned(),
-        };
+        let end = ended(command);
         let draft = Draft::new(0, format!("{} ({end})", command.line), Body::Command(command.clone()));
         self.append(vec![draft], Durability::Committed).await
     }

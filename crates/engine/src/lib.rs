@@ -29,10 +29,12 @@ mod defer;
 mod driver;
 mod error;
 mod gate;
+mod kept;
 mod lease;
 mod model;
 mod notice;
 mod offered;
+mod proposals;
 mod questions;
 mod run;
 mod view;
@@ -46,6 +48,7 @@ pub use driver::Driver;
 pub use error::EngineError;
 pub use notice::{Notice, Notices};
 pub use offered::{Offered, Supply};
+pub use proposals::{JudgedCommand, LastReply, Proposals};
 
 /// A model ready to be asked.
 #[derive(Clone)]
@@ -96,6 +99,8 @@ pub struct Settings {
     pub routing: Routing,
     /// A JSON Schema that the text of a reply must fit (structured output).
     pub schema: Option<Arc<serde_json::Value>>,
+    /// Whether the model is told that it may propose commands for the person's own shell (SPEC 8.4).
+    pub proposals: Proposals,
     /// Where tools run.
     pub context: ToolContext,
 }

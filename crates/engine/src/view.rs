@@ -2,12 +2,8 @@
 
 use crate::driver::Driver;
 use crate::{ContextFill, Finished, Notices, Pending, Questioned};
-use aish_core::event::{Body, Command, Event, ReplyStop, Usage};
-use aish_core::message::Part;
+use aish_core::event::{Body, Event, ReplyStop, Usage};
 use aish_core::turn::{Call, Job, Step, StopReason, Turn};
-
-/// Kept command output that goes along with the next question, in characters; the end of it is what matters (SPEC 8.3).
-const KEPT_OUTPUT_CHARS_MAX: usize = 6_000;
 
 impl Driver {
     /// The calls that wait for a person; empty when none do.
@@ -37,40 +33,6 @@ impl Driver {
             })
         });
         questioned.collect()
-    }
-
-    /// What commands typed since the last question printed, to go along with the next one.
-    pub(crate) fn kept_commands(&self) -> Vec<Part> {
-        let since_question = |event: &&Event| !matches!(event.body, Body::User(_) | Body::Clear);
-        let mut parts: Vec<Part> = self
-            .session
-            .events()
-            .iter()
-            .rev()
-            .take_while(since_question)
-            .filter_map(|event| {
-                if let Body::Command(command) = &event.body {
-                    Some(self.kept_command(command))
-                } else {
-                    None
-                }
-            })
-            .collect();
-        parts.reverse();
-        parts
-    }
-
-    fn kept_command(&self, command: &Command) -> Part {
-        let status = command
-            .status
-            .map_or_else(|| "ended by a signal".to_owned(), |status| format!("exit {status}"));
-        let output = self.engine.redactor.redact(&command.output);
-        let skip = output.chars().count().saturating_sub(KEPT_OUTPUT_CHARS_MAX);
-        let tail: String = output.chars().skip(skip).collect();
-        Part::Context {
-            label: format!("$ {} ({status})", command.line),
-            text: tail,
-        }
     }
 
     /// Tells of calls that a crash cut: they are not run again, and their effect is in doubt (SPEC 2.6). Each is told once,

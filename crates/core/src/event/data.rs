@@ -1,5 +1,6 @@
 //! What each kind of event carries (the `data` of SPEC 2.4): plain records, lenient where old ledgers lack a field.
 
+use super::Proposed;
 use crate::action::Digest;
 use crate::id::{CallId, ContinuationId, ReplyId};
 use crate::limits::Limits;
@@ -329,6 +330,9 @@ pub struct Command {
     /// Its output as clean text, bounded.
     #[serde(default)]
     pub output: String,
+    /// How it came to be run, if a reply proposed it; absent for what the person typed (SPEC 8.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Proposed>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]

@@ -126,6 +126,7 @@ pub fn engine(
         instructions: String::new(),
         routing: aish_engine::Routing::default(),
         schema: None,
+        proposals: aish_engine::Proposals::default(),
         context: ToolContext {
             directory: folder.to_owned(),
             environment: Arc::new(environment),
