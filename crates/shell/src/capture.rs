@@ -49,6 +49,11 @@ impl Capture {
         self.total
     }
 
+    /// True when nothing had to be left out.
+    pub fn is_whole(&self) -> bool {
+        self.total == (self.head.len() + self.tail.len()) as u64
+    }
+
     /// The text a person would have read on a terminal of that size, without the spaces at line ends.
     pub fn text(&self, size: Option<Size>) -> String {
         let size = size.unwrap_or(Size { rows: 0, columns: 0 });

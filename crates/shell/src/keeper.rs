@@ -2,7 +2,7 @@
 
 use crate::capture::Capture;
 use crate::dialect::Dialect;
-use crate::live::{Ended, Ran, Relay, Size, directory_of};
+use crate::live::{Ended, Ran, Relay, Shared, Size, Stage, directory_of};
 use crate::marks::Marks;
 use crate::phase::{NotRun, Phase, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,10 +11,9 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -121,7 +120,7 @@ impl Keeper {
         mut self,
         orders: Receiver<Order>,
         wake: Arc<OwnedFd>,
-        directory: Arc<Mutex<PathBuf>>,
+        shared: Arc<Shared>,
         folder: TempDir,
     ) -> io::Result<()> {
         let thread = std::thread::Builder::new()
@@ -129,14 +128,14 @@ impl Keeper {
             .stack_size(STACK_BYTES);
         thread.spawn(move || {
             let _folder = folder;
-            while self.turn(&orders, &wake, &directory) == Next::GoOn {}
-            self.end(&directory);
+            while self.turn(&orders, &wake, &shared) == Next::GoOn {}
+            self.end(&shared);
         })?;
         Ok(())
     }
 
     /// Sleeps until something happens, and does what follows.
-    fn turn(&mut self, orders: &Receiver<Order>, wake: &OwnedFd, directory: &Mutex<PathBuf>) -> Next {
+    fn turn(&mut self, orders: &Receiver<Order>, wake: &OwnedFd, shared: &Shared) -> Next {
         self.sleep(wake);
         loop {
             match orders.try_recv() {
@@ -147,7 +146,7 @@ impl Keeper {
                 Err(TryRecvError::Empty) => break,
             }
         }
-        if self.read(directory) == Next::Leave || self.has_exited() {
+        if self.read(shared) == Next::Leave || self.has_exited() {
             return Next::Leave;
         }
         self.type_next();
@@ -239,14 +238,14 @@ impl Keeper {
     }
 
     /// Reads what is there, one piece at most, so that keys and orders are never starved.
-    fn read(&mut self, directory: &Mutex<PathBuf>) -> Next {
+    fn read(&mut self, shared: &Shared) -> Next {
         match rustix::io::read(self.terminal.as_fd(), &mut *self.buffer) {
             Ok(0) => Next::Leave,
             Ok(len) => {
                 let pieces = self.marks.read(self.buffer.get(..len).unwrap_or_default());
                 for piece in pieces {
                     let step = self.phase.step(piece);
-                    self.act(step, directory);
+                    self.act(step, shared);
                 }
                 Next::GoOn
             }
@@ -256,7 +255,7 @@ impl Keeper {
         }
     }
 
-    fn act(&mut self, step: Step, directory: &Mutex<PathBuf>) {
+    fn act(&mut self, step: Step, shared: &Shared) {
         match step {
             Step::None | Step::Started => {}
             Step::Show(bytes) => {
@@ -266,12 +265,12 @@ impl Keeper {
                 }
             }
             Step::Beside(bytes) => self.beside(&bytes),
-            Step::Finished(status) => self.finish(Ended::Exited(status), directory),
+            Step::Finished(status) => self.finish(Ended::Exited(status), shared),
             Step::Withdraw => self.withdraw(),
-            Step::NotRun(why) => self.finish(Ended::NotRun(why), directory),
+            Step::NotRun(why) => self.finish(Ended::NotRun(why), shared),
             Step::Moved(path) => {
                 if let Some(path) = directory_of(&path) {
-                    path.clone_into(&mut directory.lock().unwrap_or_else(PoisonError::into_inner));
+                    shared.moved(path);
                 }
             }
         }
@@ -341,14 +340,14 @@ impl Keeper {
         }
     }
 
-    fn finish(&mut self, ended: Ended, directory: &Mutex<PathBuf>) {
+    fn finish(&mut self, ended: Ended, shared: &Shared) {
         self.withdrawn_at = None;
         let Some(current) = self.current.take() else { return };
         let ran = Ran {
             ended,
             output: current.output,
             elapsed: current.began.elapsed(),
-            directory: directory.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            directory: shared.directory(),
         };
         // Whoever does not wait any more has no use for it.
         let _ = current.typed.done.send(ran);
@@ -370,26 +369,32 @@ impl Keeper {
     }
 
     /// Takes what the shell still wrote, ends it if it is still there, and tells whoever waits.
-    fn end(mut self, directory: &Mutex<PathBuf>) {
+    fn end(mut self, shared: &Shared) {
         if !self.has_exited() {
             self.hang_up();
         }
-        while self.read_rest(directory) {}
+        while self.read_rest(shared) {}
         let rest = self.marks.rest();
         if self.phase == Phase::Running {
-            self.act(Step::Show(rest), directory);
+            self.act(Step::Show(rest), shared);
         }
-        let status = self.child.wait().ok().and_then(|status| status.code());
+        let stage = match self.phase {
+            Phase::Starting => Stage::Starting,
+            Phase::Idle | Phase::Typed(_) | Phase::Running | Phase::Over(_) | Phase::Withdrawn(_) | Phase::Ahead => {
+                Stage::Started
+            }
+        };
+        let end = shared.ended(self.child.wait(), stage);
         self.tell_aside();
-        self.finish(Ended::ShellEnded(status), directory);
+        self.finish(Ended::ShellEnded(end), shared);
     }
 
-    fn read_rest(&mut self, directory: &Mutex<PathBuf>) -> bool {
+    fn read_rest(&mut self, shared: &Shared) -> bool {
         let mut sources = [PollFd::new(&self.terminal, PollFlags::IN)];
         let now = Timespec::default();
         let _ = poll(&mut sources, Some(&now));
         let has_more = sources.iter().any(|source| source.revents().contains(PollFlags::IN));
-        has_more && self.read(directory) == Next::GoOn
+        has_more && self.read(shared) == Next::GoOn
     }
 
     /// As a terminal that is closed does; a shell that does not mind is killed.

@@ -11,10 +11,12 @@ pub mod dialect;
 mod keeper;
 mod live;
 pub mod marks;
+pub mod modes;
 mod phase;
 pub mod route;
 
 pub use capture::Capture;
 pub use dialect::Dialect;
-pub use live::{Ended, Ran, Relay, Screen, Setup, Shell, ShellError, Size};
+pub use live::{End, Ended, Ending, Ran, Relay, Screen, Setup, Shell, ShellError, Size, Stage};
+pub use modes::Modes;
 pub use phase::NotRun;

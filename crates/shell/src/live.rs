@@ -8,7 +8,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -68,8 +70,78 @@ pub enum Ended {
     Exited(i32),
     /// It was no command, or no whole one: nothing ran.
     NotRun(NotRun),
-    /// The shell itself ended: `exit`, or somebody killed it.
-    ShellEnded(Option<i32>),
+    /// The shell itself ended.
+    ShellEnded(End),
+}
+
+/// How a shell ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself (`exit`), with this status.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// Nobody could be asked.
+    Unknown,
+}
+
+impl End {
+    fn of(status: io::Result<ExitStatus>) -> Self {
+        match status.map(|status| (status.code(), status.signal())) {
+            Ok((Some(code), _)) => Self::Exited(code),
+            Ok((None, Some(signal))) => Self::Killed(signal),
+            Ok((None, None)) | Err(_) => Self::Unknown,
+        }
+    }
+}
+
+/// A shell that is no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// How it ended.
+    pub how: End,
+    /// Whether it ever waited for a command: one that did not was ended by its start-up files.
+    pub stage: Stage,
+}
+
+/// How far a shell has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It reads its start-up files.
+    Starting,
+    /// It has waited for a command.
+    Started,
+}
+
+/// What a shell and its keeper both know.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub directory: Mutex<PathBuf>,
+    pub ending: Mutex<Option<Ending>>,
+}
+
+impl Shared {
+    fn new(directory: PathBuf) -> Self {
+        Self {
+            directory: Mutex::new(directory),
+            ending: Mutex::new(None),
+        }
+    }
+
+    pub fn directory(&self) -> PathBuf {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn moved(&self, directory: &Path) {
+        directory.clone_into(&mut self.directory.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub fn ended(&self, status: io::Result<ExitStatus>, stage: Stage) -> End {
+        let how = End::of(status);
+        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        *ending = Some(Ending { how, stage });
+        how
+    }
 }
 
 /// A command that was run.
@@ -112,7 +184,7 @@ pub struct Shell {
     dialect: Dialect,
     orders: Sender<Order>,
     wake: Arc<OwnedFd>,
-    directory: Arc<Mutex<PathBuf>>,
+    shared: Arc<Shared>,
     process: u32,
 }
 
@@ -151,17 +223,17 @@ impl Shell {
         let process = child.id();
         let wake =
             Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| failed(error.into()))?);
-        let directory = Arc::new(Mutex::new(setup.directory.clone()));
+        let shared = Arc::new(Shared::new(setup.directory.clone()));
         let (orders, taken) = channel();
         let keeper = Keeper::new((pty.into(), child), dialect, &key, Box::new(beside)).map_err(failed)?;
         keeper
-            .keep(taken, Arc::clone(&wake), Arc::clone(&directory), folder)
+            .keep(taken, Arc::clone(&wake), Arc::clone(&shared), folder)
             .map_err(failed)?;
         Ok(Self {
             dialect,
             orders,
             wake,
-            directory,
+            shared,
             process,
         })
     }
@@ -202,7 +274,12 @@ impl Shell {
 
     /// Where it works.
     pub fn directory(&self) -> PathBuf {
-        self.directory.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.directory()
+    }
+
+    /// How it ended; `None` while it lives.
+    pub fn ending(&self) -> Option<Ending> {
+        *self.shared.ending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which language it speaks.

@@ -1,7 +1,7 @@
 //! Real shells: what is typed runs there, with their state, and nothing of the shell's own writing is taken for output.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use aish_shell::{Ended, NotRun, Ran, Relay, Screen, Setup, Shell, ShellError, Size};
+use aish_shell::{End, Ended, NotRun, Ran, Relay, Screen, Setup, Shell, ShellError, Size};
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,7 @@ fn the_end() {
     each("", async |bench| {
         assert_eq!(
             bench.run("exit 7").await.ended,
-            Ended::ShellEnded(Some(7)),
+            Ended::ShellEnded(End::Exited(7)),
             "{}",
             bench.name
         );
