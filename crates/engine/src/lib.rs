@@ -37,6 +37,7 @@ mod offered;
 mod proposals;
 mod questions;
 mod run;
+mod steering;
 mod view;
 
 pub use answer::{AnswerRequest, Answered};
@@ -49,6 +50,7 @@ pub use error::EngineError;
 pub use notice::{Notice, Notices};
 pub use offered::{Offered, Supply};
 pub use proposals::{JudgedCommand, LastReply, Proposals};
+pub use steering::{Steered, Steering};
 
 /// A model ready to be asked.
 #[derive(Clone)]
