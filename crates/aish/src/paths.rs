@@ -51,6 +51,11 @@ impl Environment {
         less
     }
 
+    /// All of them, sorted by name.
+    pub fn pairs(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// The names of all variables that are UTF-8, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().filter_map(|name| name.to_str())

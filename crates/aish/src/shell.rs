@@ -1,19 +1,25 @@
 //! The user's own shell beside the prompt: started behind it, typed into, restarted when it dies, asked what it knows.
 //!
 //! [`UserShell`] owns the one [`Shell`] of a session (crate `aish-shell`, which knows how a shell is driven). It decides when the
-//! shell starts and what becomes of its end; [`known`] is what the shell can run, for routing and completion; [`terminal`] lends
-//! the person's terminal to a command.
+//! shell starts and what becomes of its end; [`known`] is what the shell can run, for routing and completion; [`program`] is which
+//! shell it is; [`terminal`] lends the person's terminal to a command.
 
 pub mod known;
+pub mod program;
 pub mod terminal;
 
 use crate::mcp::Say;
 use crate::paths::Environment;
 use aish_core::event::Command;
-use aish_shell::{NotRun, Shell, ShellError};
+use aish_shell::{Capture, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage};
 use known::Knowledge;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use terminal::Lent;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What is kept of a program's output that had the whole screen.
+const SCREEN_REMARK: &str = "[it had the whole screen, which is not kept]";
 
 /// Exported variables, by name.
 pub type Variables = Arc<Vec<(String, String)>>;
@@ -22,6 +28,8 @@ pub type Variables = Arc<Vec<(String, String)>>;
 pub struct ShellSetup {
     /// Its program: `$SHELL`, or the nearest that can be driven.
     pub program: PathBuf,
+    /// What a person should know of that choice, one line.
+    pub remark: Option<String>,
     /// Where it starts.
     pub directory: PathBuf,
     /// All its variables.
@@ -35,15 +43,20 @@ pub enum Typed {
     Ran(Command),
     /// The shell would not run it: nothing happened.
     NotRun(NotRun),
-    /// The shell ended: `exit`, with its status, or by whoever killed it (`None`).
-    Ended(Command),
+    /// The person left the shell by it (`exit`).
+    Left(Command),
+    /// The shell died of it or beside it; another one was started, and that was said.
+    Died(Command),
+    /// The shell had died before; another one was started, that was said, and nothing was typed into it: what the line meant in
+    /// the one that is gone (its variables, its directory) it may not mean in this one.
+    Replaced,
 }
 
 /// The user's shell.
 pub struct UserShell {
     setup: ShellSetup,
     say: Say,
-    shell: Option<Shell>,
+    shell: Option<Arc<Shell>>,
     known: Knowledge,
 }
 
@@ -71,21 +84,71 @@ impl UserShell {
         }
     }
 
-    /// Starts it where it does not run; returns at once.
+    /// The shell that runs, started where none does; returns at once. One that has ended is replaced, and that is said.
     ///
     /// # Errors
     /// There is none that can be driven.
-    pub fn start(&mut self) -> Result<(), ShellError> {
-        let _ = (&self.say, &self.setup.program, &self.setup.environment);
-        Ok(())
+    pub fn start(&mut self) -> Result<Arc<Shell>, ShellError> {
+        let ending = match &self.shell {
+            Some(shell) => match shell.ending() {
+                None => return Ok(Arc::clone(shell)),
+                Some(ending) => Some(ending),
+            },
+            None => None,
+        };
+        let directory = nearest(&self.directory());
+        let shell = self.begin(&directory)?;
+        match ending {
+            Some(ending) => (self.say)(&replaced(ending, &directory)),
+            None => self.setup.remark.take().iter().for_each(|remark| (self.say)(remark)),
+        }
+        Ok(shell)
+    }
+
+    /// True when the shell that was there has ended, and no other one was started since.
+    pub fn has_ended(&self) -> bool {
+        self.shell.as_ref().is_some_and(|shell| shell.ending().is_some())
     }
 
     /// Types a line and waits for its end, the terminal lent to it meanwhile.
     ///
     /// # Errors
     /// There is no shell to be had, or the line cannot be typed.
-    pub async fn run(&mut self, _line: &str, _terminal: &terminal::Lent) -> Result<Typed, ShellError> {
-        Err(ShellError::Ended)
+    pub async fn run(&mut self, line: &str, terminal: &Lent) -> Result<Typed, ShellError> {
+        if self.has_ended() {
+            self.start()?;
+            return Ok(Typed::Replaced);
+        }
+        let shell = self.start()?;
+        let directory = shell.directory();
+        let relay = terminal.relay().map_err(|_| ShellError::Ended)?;
+        let ran = match followed(&shell, shell.run(line, relay)).await {
+            Ok(ran) => ran,
+            // It died just now, before it took the line.
+            Err(ShellError::Ended) => {
+                self.start()?;
+                return Ok(Typed::Replaced);
+            }
+            Err(error) => return Err(error),
+        };
+        let command = |status| Command {
+            line: line.to_owned(),
+            directory: directory.to_string_lossy().into_owned(),
+            status,
+            duration_ms: u64::try_from(ran.elapsed.as_millis()).unwrap_or(u64::MAX),
+            output: kept(&ran.output, terminal),
+            ..Command::default()
+        };
+        Ok(match ran.ended {
+            Ended::Exited(status) => Typed::Ran(command(Some(status))),
+            Ended::NotRun(why) => Typed::NotRun(why),
+            Ended::ShellEnded(End::Exited(status)) => Typed::Left(command(Some(status))),
+            Ended::ShellEnded(End::Killed(_) | End::Unknown) => {
+                let command = command(None);
+                self.start()?;
+                Typed::Died(command)
+            }
+        })
     }
 
     /// Runs a line of our own that nobody sees, and gives what it printed, as it was (no clean-up, bounded); `None` where the
@@ -100,5 +163,83 @@ impl UserShell {
     }
 
     /// It goes on somewhere else, e.g. in the directory of a session that was resumed.
-    pub async fn go_to(&mut self, _directory: &Path) {}
+    pub async fn go_to(&mut self, directory: &Path) {
+        directory.clone_into(&mut self.setup.directory);
+    }
+
+    fn begin(&mut self, directory: &Path) -> Result<Arc<Shell>, ShellError> {
+        let say = Arc::clone(&self.say);
+        let setup = Setup {
+            program: self.setup.program.clone(),
+            directory: directory.to_owned(),
+            environment: self
+                .setup
+                .environment
+                .pairs()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            size: terminal::size(),
+        };
+        let beside = move |text: &str| text.lines().for_each(|line| say(line));
+        let shell = Arc::new(Shell::start(&setup, beside)?);
+        self.shell = Some(Arc::clone(&shell));
+        Ok(shell)
+    }
+}
+
+/// What is kept of a command's output, as clean text.
+fn kept(output: &Capture, terminal: &Lent) -> String {
+    let text = output.text(Some(terminal::size()));
+    if !terminal.was_full_screen() {
+        return text;
+    }
+    // Of a part nobody can say which screen it was on.
+    if text.is_empty() || !output.is_whole() {
+        return SCREEN_REMARK.to_owned();
+    }
+    format!("{text}\n{SCREEN_REMARK}")
+}
+
+/// Drives a command, with the shell's terminal following the size of the person's.
+async fn followed<T>(shell: &Shell, running: impl Future<Output = T>) -> T {
+    let fit = || {
+        // A shell that has ended has no size.
+        let _ = shell.resize(terminal::size());
+    };
+    let Ok(mut resized) = signal(SignalKind::window_change()) else {
+        fit();
+        return running.await;
+    };
+    fit();
+    tokio::pin!(running);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut running => return done,
+            _ = resized.recv() => fit(),
+        }
+    }
+}
+
+/// The directory, or the nearest above it that is still there.
+fn nearest(directory: &Path) -> PathBuf {
+    let there = directory.ancestors().find(|directory| directory.is_dir());
+    there.unwrap_or(Path::new("/")).to_owned()
+}
+
+/// What a person is told of a shell that is no more.
+fn replaced(ending: Ending, directory: &Path) -> String {
+    let how = match ending.how {
+        End::Exited(status) => format!("exit {status}"),
+        End::Killed(signal) => format!("killed by signal {signal}"),
+        End::Unknown => "nobody knows how".to_owned(),
+    };
+    let when = match ending.stage {
+        Stage::Starting => " while it read its start-up files",
+        Stage::Started => "",
+    };
+    format!(
+        "the shell ended{when} ({how}); a new one was started in {}; its variables and jobs are gone",
+        directory.display()
+    )
 }

@@ -10,7 +10,8 @@ use crate::mcp::Mcp;
 use crate::models::absence::{Absence, Silence};
 use crate::models::{Registry, list};
 use crate::oneshot;
-use crate::repl::{ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions};
+use crate::repl::{Confirm, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions};
+use crate::shell::{ShellSetup, program};
 use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_engine::Engine;
@@ -86,12 +87,28 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             Box::pin(async move { models(&registry).await })
         }),
         save_rule: app.rule_saver(),
+        confirm: if app.config().shell.confirm_cmd {
+            Confirm::Always
+        } else {
+            Confirm::WherePolicyAsks
+        },
         mcp: Arc::clone(&mcp),
-        shell: None,
+        shell: shell(app),
     };
     let left = Repl::run(engine, driver, options).await;
     mcp.close().await;
     left.map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// The user's shell, with the environment that is the user's; `None` where there is none that can be kept running.
+fn shell(app: &App) -> Option<ShellSetup> {
+    let chosen = program::choose(app.config().shell.program.as_deref(), &app.environment)?;
+    Some(ShellSetup {
+        program: chosen.program,
+        remark: chosen.remark,
+        directory: app.cwd.clone(),
+        environment: app.environment.clone(),
+    })
 }
 
 /// Lets the session begin with the model there is; gives what a person should know of how it was found.

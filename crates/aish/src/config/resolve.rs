@@ -17,6 +17,7 @@ use crate::paths::Environment;
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_core::secret::Secret;
 use aish_engine::Routing;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What the command line says about settings.
@@ -137,8 +138,10 @@ impl Resolver {
         let root = self.layers.section(&[]);
         let (default_model, max_tool_turns) = (root.text("default_model"), root.count("max_tool_turns"));
         let approval = self.approval();
+        let shell = self.layers.section(&["shell"]);
         let shell = ShellConfig {
-            confirm_cmd: self.layers.section(&["shell"]).yes("confirm_cmd"),
+            confirm_cmd: shell.yes("confirm_cmd"),
+            program: shell.text("program").map(PathBuf::from),
         };
         let tools = self.layers.section(&["tools"]);
         let tools = ToolsConfig {

@@ -7,6 +7,7 @@ use aish_engine::Routing;
 use aish_provider::ModelProfile;
 use aish_provider::price::Price;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The whole configuration in force.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,6 +100,8 @@ pub struct ApprovalConfig {
 pub struct ShellConfig {
     /// Ask before a `CMD:` line of a reply is run (SPEC 8.4).
     pub confirm_cmd: bool,
+    /// The shell commands run in, where it is not `$SHELL`.
+    pub program: Option<PathBuf>,
 }
 
 /// `[tools]`.

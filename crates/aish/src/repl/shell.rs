@@ -1,14 +1,130 @@
-//! Lines for the shell: `!command` runs through the engine, which records it; a bare `cd` moves the session.
+//! Lines for the shell: typed into the user's own, which has the terminal meanwhile (SPEC 8.2), and recorded (SPEC 8.3).
 //!
-//! The command runs as the `bash` tool runs one, without the gate: the person typed it. It has no terminal of its own.
+//! Where there is no terminal to lend, `!command` runs through the engine as the `bash` tool runs one, without the gate, since the
+//! person typed it; a bare `cd` moves the session there.
 
 use super::route::cd_target;
 use super::{Repl, ReplError};
+use crate::shell::Typed;
+use crate::shell::terminal::{Cursor, Lent};
+use crate::term::command;
+use aish_core::event::{Command, Proposed};
 use aish_core::sanitize;
+use aish_shell::{NotRun, ShellError};
+use std::io;
 use std::path::PathBuf;
 
 impl Repl {
-    pub(super) async fn run_shell(&mut self, command: &str) -> Result<(), ReplError> {
+    /// A line the person typed for the shell.
+    pub(super) async fn run_shell(&mut self, line: &str) -> Result<(), ReplError> {
+        if self.shell.is_none() {
+            return self.run_beside(line).await;
+        }
+        self.run_live(line, None).await.map(|_| ())
+    }
+
+    /// Types a line into the live shell and records it, with how it came to be run where a reply proposed it. `None` where it
+    /// did not run, which was said.
+    pub(super) async fn run_live(
+        &mut self,
+        line: &str,
+        proposed: Option<Proposed>,
+    ) -> Result<Option<Command>, ReplError> {
+        self.front.draw(|renderer, out| renderer.finish(out)).await;
+        let (typed, cursor) = match self.type_line(line).await {
+            Ok(Some(typed)) => typed,
+            // The program is told to leave.
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                self.front.say(&format!("not run: {error}")).await;
+                return Ok(None);
+            }
+        };
+        if cursor == Cursor::WithinLine {
+            self.front.print("\n").await;
+        }
+        let (mut command, status) = match typed {
+            Typed::Ran(command) | Typed::Died(command) => (command, None),
+            Typed::Left(command) => {
+                let status = command.status;
+                (command, status)
+            }
+            Typed::NotRun(why) => {
+                self.not_run(line, why).await;
+                return Ok(None);
+            }
+            Typed::Replaced => {
+                self.front.catch_up().await;
+                self.front.say("not run, since it was meant for the one that is gone").await;
+                line.clone_into(&mut self.prefill);
+                return Ok(None);
+            }
+        };
+        command.proposed = proposed;
+        self.left_shell = status.map(|status| u8::try_from(status & 0xff).unwrap_or(u8::MAX));
+        if status.is_none()
+            && let Some(foot) = command::foot(self.front.renderer.look(), &command)
+        {
+            self.front.print(&foot).await;
+        }
+        if let Err(error) = self.driver.record_command(&command).await {
+            self.front.say(&error.to_string()).await;
+        }
+        self.shell_moved().await;
+        Ok(Some(command))
+    }
+
+    /// Lends the terminal to a line; `None` where the program has to leave before it is over.
+    async fn type_line(&mut self, line: &str) -> Result<Option<(Typed, Cursor)>, ShellError> {
+        let Some(shell) = &mut self.shell else {
+            return Err(ShellError::Ended);
+        };
+        let no_terminal = |source: io::Error| ShellError::Start {
+            program: "the terminal".into(),
+            source,
+        };
+        let lent = Lent::take(&self.front.guard).map_err(no_terminal)?;
+        let mut leaving = self.front.leaving();
+        let running = shell.run(line, &lent);
+        tokio::select! {
+            biased;
+            _ = leaving.wait_for(Option::is_some) => Ok(None),
+            typed = running => {
+                let cursor = lent.cursor();
+                typed.map(|typed| Some((typed, cursor)))
+            }
+        }
+    }
+
+    async fn not_run(&mut self, line: &str, why: NotRun) {
+        let said = match why {
+            NotRun::Incomplete => "not run: it is not whole; a quote, a bracket or a block is still open",
+            NotRun::Malformed => "not run: the shell does not understand it",
+        };
+        self.front.say(said).await;
+        line.clone_into(&mut self.prefill);
+    }
+
+    /// What runs beside the shell follows it: the session's directory is the shell's.
+    pub(super) async fn shell_moved(&mut self) {
+        let Some(shell) = &self.shell else { return };
+        // As the rest of the program writes a directory: links resolved. One that is gone is kept by its last name.
+        if let Ok(directory) = shell.directory().canonicalize() {
+            self.engine.update(|settings| settings.context.directory = directory);
+        }
+    }
+
+    /// Starts the shell where it does not run. The prompt does not wait for it.
+    pub(super) async fn tend_shell(&mut self) {
+        let Some(shell) = &mut self.shell else { return };
+        if let Err(error) = shell.start() {
+            self.front.say(&error.to_string()).await;
+            self.shell = None;
+        }
+    }
+
+    /// Runs a command beside the prompt, without a terminal of its own.
+    async fn run_beside(&mut self, command: &str) -> Result<(), ReplError> {
         let directory = self.engine.settings().context.directory;
         let home = self.options.environment.path("HOME");
         if let Some(target) = cd_target(command, &directory, home, self.previous_directory.as_deref()) {

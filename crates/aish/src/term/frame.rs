@@ -96,7 +96,7 @@ fn label(success: bool, end: ResultEnd) -> Option<&'static str> {
 }
 
 /// A rule with a text in it. What does not fit goes on over further rows: nothing of a call is ever left out.
-fn rule(look: Look, text: &str) -> String {
+pub(super) fn rule(look: Look, text: &str) -> String {
     let text = sanitize::single_line(text);
     if look.form == Form::Plain {
         return format!("{RULE_START_PLAIN}{text}");

@@ -4,8 +4,9 @@
 //! leave ([`Guard::leaving`]); a program that does not within a grace period is ended with 128 + n all the same. `TSTP`
 //! gives the terminal back while aish is stopped and takes it again afterwards; where nobody could continue aish it does nothing.
 
-use super::job;
 use super::tty::is_foreground;
+use super::{footer, job};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::signal::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
@@ -13,6 +14,7 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -21,7 +23,7 @@ const LEAVE_MS_MAX: u64 = 2_000;
 /// What is added to a signal's number to make the exit status shells expect.
 const SIGNAL_STATUS_BASE: i32 = 128;
 /// Ends every style, should one have been left on.
-const STYLES_OFF: &[u8] = b"\x1b[0m";
+const STYLES_OFF: &str = "\x1b[0m";
 
 /// The status to leave with; `None` while nobody asked.
 pub type Leaving = watch::Receiver<Option<u8>>;
@@ -36,6 +38,10 @@ pub struct Guard {
 /// How the terminal was found.
 struct Found {
     terminal: Option<(OwnedFd, Termios)>,
+    /// A line of ours is below the stream.
+    has_footer: AtomicBool,
+    /// A signal told the program to leave: nothing but the settings that were found is put back from now on.
+    is_left: AtomicBool,
 }
 
 impl Guard {
@@ -52,7 +58,11 @@ impl Guard {
             Ok(settings) => Some((fd.as_fd().try_clone_to_owned()?, settings)),
             Err(_) => None,
         };
-        let found = Arc::new(Found { terminal });
+        let found = Arc::new(Found {
+            terminal,
+            has_footer: AtomicBool::new(false),
+            is_left: AtomicBool::new(false),
+        });
         let (leave, _) = watch::channel(None);
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGQUIT, SIGTSTP])?;
         let handle = signals.handle();
@@ -63,6 +73,7 @@ impl Guard {
                 if signal == SIGTSTP {
                     watched.stop();
                 } else {
+                    watched.is_left.store(true, Ordering::Relaxed);
                     watched.restore();
                     leave_or_die(&leaver, signal);
                 }
@@ -83,6 +94,7 @@ impl Guard {
     /// Until the result is dropped, keys pressed do not end up in the text of a turn: they wait, as they are (Enter and
     /// Ctrl-D included), for whoever reads next. Ctrl-C and Ctrl-Z keep working.
     pub fn quiet(&self) -> Quiet {
+        let before = self.before();
         if let Some((terminal, settings)) = &self.found.terminal
             && is_foreground(terminal)
         {
@@ -95,9 +107,45 @@ impl Guard {
             // A terminal that refuses echoes: ugly, not wrong.
             let _ = tcsetattr(terminal, OptionalActions::Now, &quiet);
         }
+        before
+    }
+
+    /// Until the result is dropped, every byte comes through as it is, Ctrl-C and Ctrl-Z too, in both directions: for a program
+    /// that has a terminal of its own, to which this one is passed on.
+    pub fn raw(&self) -> Quiet {
+        let before = self.before();
+        if let Some((terminal, settings)) = &self.found.terminal
+            && is_foreground(terminal)
+        {
+            let mut raw = settings.clone();
+            raw.make_raw();
+            let _ = tcsetattr(terminal, OptionalActions::Now, &raw);
+        }
+        before
+    }
+
+    /// From now on a line is drawn below the stream and pastes are bracketed: that is taken back with the settings.
+    pub fn footer_begins(&self) {
+        self.found.has_footer.store(true, Ordering::Relaxed);
+    }
+
+    /// That was taken back.
+    pub fn footer_ended(&self) {
+        self.found.has_footer.store(false, Ordering::Relaxed);
+    }
+
+    /// The terminal as it is now, to be put back.
+    fn before(&self) -> Quiet {
+        let now = self.found.terminal.as_ref().and_then(|(terminal, _)| tcgetattr(terminal).ok());
         Quiet {
             found: Arc::clone(&self.found),
+            before: now,
         }
+    }
+
+    /// The settings the terminal was found with; `None` where there is none.
+    pub fn settings(&self) -> Option<&Termios> {
+        self.found.terminal.as_ref().map(|(_, settings)| settings)
     }
 
     /// Puts the settings back.
@@ -113,14 +161,22 @@ impl Drop for Guard {
     }
 }
 
-/// While it lives the terminal does not echo.
+/// While it lives the terminal does not echo; then it is as it was before, which may be quiet as well.
 pub struct Quiet {
     found: Arc<Found>,
+    before: Option<Termios>,
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        self.found.restore();
+        if self.found.is_left.load(Ordering::Relaxed) {
+            return self.found.restore();
+        }
+        if let (Some((terminal, _)), Some(before)) = (&self.found.terminal, &self.before)
+            && is_foreground(terminal)
+        {
+            let _ = tcsetattr(terminal, OptionalActions::Now, before);
+        }
     }
 }
 
@@ -129,7 +185,18 @@ impl Found {
         if let Some((terminal, settings)) = &self.terminal
             && is_foreground(terminal)
         {
+            if self.has_footer.swap(false, Ordering::Relaxed) {
+                self.tell(terminal, footer::GONE);
+            }
             let _ = tcsetattr(terminal, OptionalActions::Now, settings);
+        }
+    }
+
+    /// Writes to the terminal, unless it stands still: nothing may wait for it here.
+    fn tell(&self, terminal: &OwnedFd, text: &str) {
+        let mut fds = [PollFd::new(terminal, PollFlags::OUT)];
+        if matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..)) {
+            let _ = rustix::io::write(terminal, text.as_bytes());
         }
     }
 
@@ -144,7 +211,7 @@ impl Found {
             .and_then(|(terminal, _)| tcgetattr(terminal).ok());
         self.restore();
         if let Some((terminal, _)) = &self.terminal {
-            let _ = rustix::io::write(terminal, STYLES_OFF);
+            self.tell(terminal, STYLES_OFF);
         }
         let _ = low_level::emulate_default_handler(SIGTSTP);
         if let (Some((terminal, _)), Some(during)) = (&self.terminal, during)

@@ -339,6 +339,14 @@ pub const SETTINGS: &[Setting] = &[
     .env("AISH_SHELL_CONFIRM_CMD")
     .project(Project::OnlyStricter(true)),
     Setting::new(
+        "shell.program",
+        Kind::Text,
+        r#""zsh""#,
+        "The shell that commands run in: bash, zsh or fish, by name or by an absolute path. `$SHELL` where nothing is set.",
+    )
+    .env("AISH_SHELL_PROGRAM")
+    .project(NO_MODE),
+    Setting::new(
         "tools.max_output_size",
         Kind::Integer(1024, 104_857_600),
         "1048576",

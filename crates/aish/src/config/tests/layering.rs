@@ -27,7 +27,10 @@ fn defaults() {
             allow: Vec::new(),
             read_only_inside_tree: true,
         },
-        shell: ShellConfig { confirm_cmd: true },
+        shell: ShellConfig {
+            confirm_cmd: true,
+            program: None,
+        },
         tools: ToolsConfig {
             max_output_size: 1_048_576,
             max_result_chars: None,

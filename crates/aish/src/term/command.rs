@@ -1,0 +1,54 @@
+//! A command of the person's own, after it ran in their shell: its line stands at the prompt and its output below it as it came,
+//! so all that is left to say is how it ended, where that is out of the ordinary.
+
+use super::frame::{duration, rule};
+use super::look::{DIM, Look, RED};
+use aish_core::event::Command;
+use std::time::Duration;
+
+/// A command that took as long as this is said to have taken so long.
+const TOOK_LONG_MS: u64 = 2_000;
+/// Statuses of a command that was stopped, and is a job now: 128 and the number of `STOP`, `TSTP`, `TTIN` or `TTOU`. The shell
+/// has said so.
+const STOPPED: std::ops::RangeInclusive<i32> = 147..=150;
+
+/// What is said below its output: a row, or nothing.
+pub fn foot(look: Look, command: &Command) -> Option<String> {
+    let status = command.status.unwrap_or_default();
+    let has_failed = status != 0 && !STOPPED.contains(&status);
+    let took = Some(command.duration_ms).filter(|took| *took >= TOOK_LONG_MS);
+    let took = took.map(|took| duration(Duration::from_millis(took)));
+    let text = match (has_failed, took) {
+        (false, None) => return None,
+        (false, Some(took)) => took,
+        (true, None) => format!("exit {status}"),
+        (true, Some(took)) => format!("exit {status} · {took}"),
+    };
+    let style = if has_failed { RED } else { DIM };
+    Some(look.paint(style, &rule(look, &text)) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 8.5: a failed command says so; a short one that went well says nothing.
+    #[test]
+    fn feet() {
+        let check = |status: Option<i32>, duration_ms: u64, expect: Option<&str>| {
+            let command = Command {
+                status,
+                duration_ms,
+                ..Command::default()
+            };
+            let expect = expect.map(|text| format!("--- {text}\n"));
+            assert_eq!(foot(Look::PLAIN, &command), expect, "{status:?} {duration_ms}");
+        };
+        check(Some(0), 10, None);
+        check(None, 10, None);
+        check(Some(0), 3_200, Some("3.2 s"));
+        check(Some(1), 10, Some("exit 1"));
+        check(Some(130), 65_000, Some("exit 130 · 1 min 5 s"));
+        check(Some(148), 10, None);
+    }
+}
