@@ -6,12 +6,14 @@
 
 mod commands;
 mod complete;
+mod dispatch;
 mod editor;
 mod front;
 mod mcp;
 mod mentioned;
 mod meta;
 mod prompt;
+mod proposals;
 mod reader;
 mod restore;
 mod route;
@@ -19,25 +21,30 @@ mod router;
 mod shell;
 mod show;
 mod turns;
+mod why;
+mod typing;
 
 use crate::mcp::{Mcp, Say};
 use crate::paths::Environment;
 use crate::prices::Prices;
+use crate::shell::known::{self, Beginning};
 use crate::shell::{ShellSetup, UserShell};
 use crate::term::{Form, Stream};
 use crate::usage::Gauge;
 use aish_core::event::ModelFailed;
+use aish_core::sanitize;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Driver, Engine};
 use complete::Words;
-use editor::{Editor, EditorSetup};
+use editor::recall::Recall;
+use editor::{Editor, EditorSetup, Hinting};
 use front::Front;
 use futures_util::future::BoxFuture;
-use prompt::{PromptText, Saved};
+use prompt::PromptText;
+pub use proposals::Confirm;
 use reader::{Input, Lines, Reader};
 use reedline::ExternalPrinter;
-use route::Route;
-use router::Router;
+use router::{Router, kept};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +52,8 @@ use std::sync::mpsc::SyncSender;
 use tokio::task::JoinHandle;
 use turns::TurnEnd;
 
+/// The name of the file of `:` lines in the data directory.
+const HISTORY_NAME: &str = "history";
 /// Pieces of text that may wait to be shown above the line being edited.
 const LINES_ABOVE_MAX: usize = 64;
 /// Exit codes (SPEC 10.2) of a session without a terminal, whose last turn is what it was run for.
@@ -121,6 +130,8 @@ pub struct ReplOptions {
     pub models: ListModels,
     /// For the answer `s`.
     pub save_rule: SaveRule,
+    /// Whether a command that a reply proposes is asked about where policy allows it.
+    pub confirm: Confirm,
     /// What replies cost.
     pub prices: Prices,
     /// The MCP servers; closed by whoever opened them.
@@ -140,14 +151,20 @@ pub struct Repl {
     above: SyncSender<String>,
     kind: Kind,
     words: Words,
+    /// What was typed before.
+    recall: Recall,
     /// The user's own shell, at a terminal with an editor.
     shell: Option<UserShell>,
     /// Where lines without a mark go; without it they are questions.
     router: Option<Router>,
     previous_directory: Option<PathBuf>,
     last: Option<TurnEnd>,
+    /// The last event of the session that was not of this process.
+    began_after: u64,
     /// What the next line begins with, for the person to go on with.
     prefill: String,
+    /// The person left their shell, with this status, and the prompt with it.
+    left_shell: Option<u8>,
     /// The model is being chosen.
     choosing: Option<JoinHandle<()>>,
 }
@@ -208,11 +225,26 @@ impl Repl {
             (true, Form::Plain) => Kind::Dumb,
             (false, _) => Kind::Piped,
         };
+        if kind == Kind::Edited {
+            front.type_ahead(engine.redactor.clone()).map_err(ReplError::Open)?;
+        }
         let shell = options.shell.take().filter(|_| kind == Kind::Edited).map(|setup| {
             let notices = front.notices.clone();
-            UserShell::new(setup, Arc::new(move |line| notices.status(line.to_owned())))
+            let program = setup.program.clone();
+            let shell = UserShell::new(setup, Arc::new(move |line| notices.status(line.to_owned())));
+            shell.known().begin(&Beginning {
+                program: &program,
+                path: options.environment.path("PATH"),
+                home: options.environment.path("HOME"),
+            });
+            shell
         });
-        let router = shell.as_ref().map(|shell| Router::new(shell.known()));
+        let router = shell.as_ref().map(|shell| {
+            let (corrections, remark) = kept::load(&kept::path(&options.data_dir));
+            remark.into_iter().for_each(|remark| front.notices.status(remark));
+            Router::new(shell.known(), corrections)
+        });
+        let began_after = driver.session().last_seq();
         let words = Words::default();
         let names = options.model_names.clone();
         let home = options.environment.path("HOME").map(std::path::Path::to_owned);
@@ -226,12 +258,16 @@ impl Repl {
         });
         let above = ExternalPrinter::new(LINES_ABOVE_MAX);
         let to_above = above.sender();
+        let recall = Recall::new(options.data_dir.join(HISTORY_NAME), router.clone());
         let reader = match kind {
             Kind::Edited => {
+                look_back(&recall, &engine, &front);
                 let setup = EditorSetup {
-                    data_dir: options.data_dir.clone(),
+                    recall: recall.clone(),
+                    hints: Hinting::On,
                     words: words.clone(),
                     colour: front.renderer.look().colour,
+                    background: front.renderer.look().background,
                     notices: front.notices.clone(),
                     above,
                     router: router.clone(),
@@ -258,22 +294,26 @@ impl Repl {
             front,
             kind,
             words,
+            recall,
             shell,
             router,
             previous_directory: None,
             last: None,
+            began_after,
             prefill: String::new(),
+            left_shell: None,
         })
     }
 
     async fn loop_on(&mut self) -> Result<(), ReplError> {
         self.begin().await?;
-        while self.front.leave_status().is_none() {
+        while self.front.leave_status().is_none() && self.left_shell.is_none() {
             self.front.renderer.expect_model(&self.engine.settings().model);
             self.front.catch_up().await;
             let next = match self.read().await? {
                 Input::Line(line) => self.dispatch(&line).await?,
                 Input::Interrupted => Next::Prompt,
+                Input::Why => self.dispatch_why().await?,
                 Input::End => Next::Quit,
             };
             match next {
@@ -320,37 +360,6 @@ impl Repl {
         Ok(())
     }
 
-    async fn dispatch(&mut self, line: &str) -> Result<Next, ReplError> {
-        self.front.forget_interrupts();
-        match route::route(line) {
-            Route::Nothing => {}
-            Route::Meta(Ok(command)) => return self.meta(command).await,
-            Route::Meta(Err(mistake)) => self.front.say(&mistake.to_string()).await,
-            Route::Shell(command) => self.run_shell(&command).await?,
-            Route::Model(text) => {
-                let end = self.ask_model(&text).await?;
-                return Ok(self.turn_ended(end));
-            }
-        }
-        Ok(Next::Prompt)
-    }
-
-    /// What is to be kept of a turn's end, and what comes next.
-    fn turn_ended(&mut self, end: TurnEnd) -> Next {
-        self.last = Some(end);
-        self.note_calls();
-        self.next_after(end)
-    }
-
-    /// A person sees how a turn ended and says something else; piped lines were written for turns that end well.
-    fn next_after(&self, end: TurnEnd) -> Next {
-        match (self.kind, end) {
-            // What comes next in the file could only be refused, or was not meant to run any more.
-            (Kind::Piped, TurnEnd::Over(StopReason::Cancelled) | TurnEnd::Waiting) => Next::Quit,
-            (Kind::Piped, TurnEnd::Over(_) | TurnEnd::Failed) | (Kind::Edited | Kind::Dumb, _) => Next::Prompt,
-        }
-    }
-
     /// Calls with a result complete after `:show`.
     fn note_calls(&self) {
         let results = self
@@ -367,12 +376,27 @@ impl Repl {
     async fn read(&mut self) -> Result<Input, ReplError> {
         let prompt = self.prompt();
         let directory = self.engine.settings().context.directory;
+        if let Some(shell) = &self.shell {
+            shell.known().enter(&directory);
+        }
+        self.recall.stand_in(&directory);
         self.words.update(|words| words.directory = directory);
         let mut leaving = self.front.leaving();
         let notices = self.front.notices.clone();
+        // A line that is offered is the person's to decide on before any that was typed ahead.
+        if self.prefill.is_empty() {
+            if let Some(line) = self.front.next_line() {
+                self.recall.sent(&line);
+                self.echo(&prompt, &line).await;
+                return Ok(Input::Line(line));
+            }
+            self.prefill = self.front.take_draft();
+        }
         self.show_prompt(&prompt).await;
         let prefill = std::mem::take(&mut self.prefill);
         let mut line = self.reader.begin(prompt.clone(), prefill);
+        // Behind the prompt, which is drawn meanwhile (SPEC 11).
+        self.tend_shell().await;
         loop {
             tokio::select! {
                 biased;
@@ -387,9 +411,11 @@ impl Repl {
                 }
                 () = self.front.interrupted() => {}
                 () = notices.changed() => {
+                    self.tend_shell().await;
                     self.tell_above().await;
                     continue;
                 }
+                () = known::follow(self.shell.as_mut()) => {}
             }
             // An editor sees Ctrl-C as a key; here it was a signal, and the terminal has thrown the line away.
             match self.kind {
@@ -422,10 +448,18 @@ impl Repl {
         Input::End
     }
 
+    /// A line that was typed ahead stands at the prompt as if it had been typed there.
+    async fn echo(&mut self, prompt: &PromptText, line: &str) {
+        let line = sanitize::multi_line(line).replace('\n', &format!("\n{}", prompt::INDICATOR_MORE));
+        let text = format!("{}{}{line}\n", prompt.left(self.front.renderer.look().columns), prompt::INDICATOR);
+        self.front.print(&text).await;
+    }
+
     async fn show_prompt(&mut self, prompt: &PromptText) {
         match self.kind {
             Kind::Dumb => {
-                let text = format!("{}{}", prompt.left(), prompt::INDICATOR);
+                let columns = self.front.renderer.look().columns;
+                let text = format!("{}{}", prompt.left(columns), prompt::INDICATOR);
                 self.front.draw(|_, out| out.push(Stream::Frame, &text)).await;
             }
             Kind::Edited | Kind::Piped => {}
@@ -462,24 +496,10 @@ impl Repl {
         }
     }
 
-    fn prompt(&self) -> PromptText {
-        let settings = self.engine.settings();
-        PromptText {
-            directory: prompt::shortened(&settings.context.directory, self.options.environment.path("HOME")),
-            model: settings.model,
-            mode: settings.mode,
-            saved: if self.driver.is_unsaved() {
-                Saved::No
-            } else {
-                Saved::Yes
-            },
-        }
-    }
-
     fn exit_code(&self) -> u8 {
         match (self.front.leave_status(), self.kind) {
             (Some(status), _) => status,
-            (None, Kind::Edited | Kind::Dumb) => DONE,
+            (None, Kind::Edited | Kind::Dumb) => self.left_shell.unwrap_or(DONE),
             (None, Kind::Piped) => match self.last {
                 None | Some(TurnEnd::Over(StopReason::End | StopReason::Limit | StopReason::Declined)) => DONE,
                 Some(TurnEnd::Over(StopReason::ModelFailed | StopReason::Truncated) | TurnEnd::Failed) => FAILED,
@@ -488,4 +508,14 @@ impl Repl {
             },
         }
     }
+}
+
+/// Brings what was typed before, while the first line is typed already.
+fn look_back(recall: &Recall, engine: &Arc<Engine>, front: &Front) {
+    let (recall, engine, notices) = (recall.clone(), Arc::clone(engine), front.notices.clone());
+    tokio::spawn(async move {
+        if let Some(trouble) = recall.load(engine.store.as_ref()).await {
+            notices.status(trouble);
+        }
+    });
 }

@@ -18,6 +18,8 @@ pub enum Input {
     Line(String),
     /// Ctrl-C: the line was given up.
     Interrupted,
+    /// The key that asks why the last command failed.
+    Why,
     /// The end of input, or Ctrl-D on an empty line.
     End,
 }
@@ -134,6 +136,7 @@ mod tests {
             model: "desk".into(),
             mode: ApprovalMode::Ask,
             saved: Saved::Yes,
+            last: None,
         }
     }
 
@@ -145,7 +148,7 @@ mod tests {
         loop {
             match reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap() {
                 Input::End => break,
-                input @ (Input::Line(_) | Input::Interrupted) => read.push(input),
+                input @ (Input::Line(_) | Input::Interrupted | Input::Why) => read.push(input),
             }
         }
         let line = |text: &str| Input::Line(text.to_owned());

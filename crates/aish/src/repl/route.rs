@@ -1,4 +1,5 @@
-//! Where a line goes (SPEC 8.1): a meta command, the local shell, or the model. Decided from the text alone.
+//! Where a line goes (SPEC 8.1): a meta command, the local shell, or the model. Its first character may say so; where it says
+//! nothing, [`super::router`] guesses.
 
 use super::meta::{self, Meta, Mistake};
 use std::path::{Path, PathBuf};
@@ -21,21 +22,57 @@ pub enum Route {
     Shell(String),
     /// To the model.
     Model(String),
+    /// To the model, which is asked why the last command failed.
+    Why,
+    /// It has no mark.
+    Open(String),
+}
+
+/// What a line begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// `:`
+    Meta,
+    /// `!`
+    Shell,
+    /// `?`
+    Model,
+}
+
+impl Mark {
+    /// How it is typed.
+    pub fn character(self) -> char {
+        match self {
+            Self::Meta => META_MARK,
+            Self::Shell => SHELL_MARK,
+            Self::Model => MODEL_MARK,
+        }
+    }
+}
+
+/// The mark of a line, and what follows it without the space around; `None` if it has none.
+pub fn mark(line: &str) -> Option<(Mark, &str)> {
+    let line = line.trim();
+    let mut characters = line.chars();
+    let mark = match characters.next()? {
+        META_MARK => Mark::Meta,
+        SHELL_MARK => Mark::Shell,
+        MODEL_MARK => Mark::Model,
+        _ => return None,
+    };
+    Some((mark, characters.as_str().trim()))
 }
 
 /// Says where a line goes.
 pub fn route(line: &str) -> Route {
-    let line = line.trim();
-    let Some(mark) = line.chars().next() else {
-        return Route::Nothing;
-    };
-    let rest = line.get(mark.len_utf8()..).unwrap_or_default().trim();
-    match mark {
-        META_MARK => Route::Meta(meta::parse(rest)),
-        SHELL_MARK | MODEL_MARK if rest.is_empty() => Route::Nothing,
-        SHELL_MARK => Route::Shell(rest.to_owned()),
-        MODEL_MARK => Route::Model(rest.to_owned()),
-        _ => Route::Model(line.to_owned()),
+    match mark(line) {
+        Some((Mark::Meta, rest)) => Route::Meta(meta::parse(rest)),
+        Some((Mark::Shell, "")) => Route::Nothing,
+        Some((Mark::Shell, rest)) => Route::Shell(rest.to_owned()),
+        Some((Mark::Model, "")) => Route::Why,
+        Some((Mark::Model, rest)) => Route::Model(rest.to_owned()),
+        None if line.trim().is_empty() => Route::Nothing,
+        None => Route::Open(line.trim().to_owned()),
     }
 }
 
@@ -116,12 +153,13 @@ mod tests {
         check("", Route::Nothing);
         check("  \n", Route::Nothing);
         check("!", Route::Nothing);
-        check("?  ", Route::Nothing);
+        check("?  ", Route::Why);
         check("!ls -l", Route::Shell("ls -l".into()));
         check(" ! ls", Route::Shell("ls".into()));
         check("?!what", Route::Model("!what".into()));
         check("?:help", Route::Model(":help".into()));
-        check("what is\nthis?", Route::Model("what is\nthis?".into()));
+        check("what is\nthis?", Route::Open("what is\nthis?".into()));
+        check(" ls ", Route::Open("ls".into()));
         check(":quit", Route::Meta(Ok(Meta::Quit)));
         assert!(matches!(route(":quti"), Route::Meta(Err(_))));
     }

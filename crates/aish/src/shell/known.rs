@@ -1,29 +1,102 @@
 //! What the user's shell can run: its builtins, functions and aliases, and the programs in `PATH`.
+//!
+//! [`Knowledge`] answers from memory while a line is typed. It begins with the commands every shell of that language has and reads
+//! `PATH` on a thread ([`programs`]); once the shell has read its start-up files it is asked for the rest ([`told`], [`answer`]),
+//! and again after each command, which may have changed it.
 
-use aish_shell::route::{Kind, Known};
-use std::sync::{Arc, PoisonError, RwLock};
+mod answer;
+mod programs;
+
+use super::UserShell;
+use aish_command::Grammar;
+use aish_shell::Dialect;
+use aish_shell::route::{Kind, Known, Names};
+use programs::{Programs, Search};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How many names are kept: more are not searched in the time of a key press.
+const NAMES_MAX: usize = 10_000;
+/// The longest word that is looked for among the files, in bytes: a path's limit.
+const PATH_BYTES_MAX: usize = 4_096;
+/// The pause after which a shell that did not answer is asked again; doubled each time, up to the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How often it is asked before the next command: for half a minute.
+const TIMES_ASKED_MAX: u32 = 20;
 
 /// What is known, shared by the prompt's threads: the editor asks while a line is typed, the loop brings it up to date.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Knowledge {
-    shared: Arc<RwLock<Facts>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    facts: RwLock<Facts>,
+    /// Whether the programs were read once.
+    read: watch::Sender<bool>,
 }
 
 #[derive(Default)]
 struct Facts {
-    names: std::collections::HashMap<Box<str>, Kind>,
-    nearest: aish_shell::route::Names,
-    directory: std::path::PathBuf,
+    dialect: Option<Dialect>,
+    directory: PathBuf,
+    home: Option<PathBuf>,
+    /// Commands of the shell itself and of the user.
+    own: HashMap<Box<str>, Kind>,
+    programs: Programs,
+    nearest: Names,
+    search: Search,
+    /// The shell may know something else by now.
+    outdated: bool,
+}
+
+/// What a shell is begun with, as far as it says what can be run.
+pub struct Beginning<'a> {
+    /// Its program.
+    pub program: &'a Path,
+    /// Its `PATH`.
+    pub path: Option<&'a Path>,
+    /// What `~` stands for.
+    pub home: Option<&'a Path>,
+}
+
+impl Default for Knowledge {
+    fn default() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                facts: RwLock::default(),
+                read: watch::Sender::new(false),
+            }),
+        }
+    }
 }
 
 impl Known for Knowledge {
     fn kind(&self, word: &str) -> Option<Kind> {
-        self.read().names.get(word).copied()
+        let facts = self.read();
+        let own = facts.own.get(word).copied();
+        own.or_else(|| facts.programs.has(word).then_some(Kind::Program))
     }
 
     fn is_path(&self, word: &str) -> bool {
-        let path = self.read().directory.join(word);
-        path.exists()
+        if word.is_empty() || word.len() > PATH_BYTES_MAX || word.contains('\0') {
+            return false;
+        }
+        // Not while the facts are held: a slow disk would hold up who brings them up to date.
+        let path = {
+            let facts = self.read();
+            match (word.strip_prefix('~'), &facts.home) {
+                (Some(""), Some(_)) => return true,
+                (Some(below), Some(home)) if below.starts_with('/') => home.join(below.trim_start_matches('/')),
+                (Some(_) | None, _) => facts.directory.join(word),
+            }
+        };
+        path.symlink_metadata().is_ok()
     }
 
     fn near(&self, word: &str) -> Option<String> {
@@ -32,7 +105,256 @@ impl Known for Knowledge {
 }
 
 impl Knowledge {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Facts> {
-        self.shared.read().unwrap_or_else(PoisonError::into_inner)
+    /// What there is before the shell has answered: the commands of its language, and, as soon as they are read, the programs.
+    pub fn begin(&self, beginning: &Beginning<'_>) {
+        {
+            let mut facts = self.write();
+            facts.dialect = Dialect::of(beginning.program);
+            facts.home = beginning.home.map(Path::to_owned);
+            facts.own = facts.dialect.map(answer::usual).unwrap_or_default();
+            facts.outdated = true;
+            facts.find_nearest();
+        }
+        let path = beginning.path.map(|path| path.as_os_str().to_owned());
+        self.search(path.unwrap_or_default());
+    }
+
+    /// Which grammar its lines are read by.
+    pub fn grammar(&self) -> Grammar {
+        match self.read().dialect {
+            Some(Dialect::Bash) | None => Grammar::Bash,
+            Some(Dialect::Zsh) => Grammar::Zsh,
+            Some(Dialect::Fish) => Grammar::Fish,
+        }
+    }
+
+    /// Relative paths begin there.
+    pub fn enter(&self, directory: &Path) {
+        if self.read().directory != directory {
+            self.write().directory = directory.to_owned();
+        }
+    }
+
+    /// A command ran: the shell may know something else now.
+    pub fn outdate(&self) {
+        self.write().outdated = true;
+    }
+
+    /// Nothing more is to be heard of the shell before the next command.
+    pub fn expect_nothing(&self) {
+        self.write().outdated = false;
+    }
+
+    /// Whether the programs were read: a word that is nothing before may still be one.
+    pub fn is_complete(&self) -> bool {
+        *self.shared.read.borrow()
+    }
+
+    /// What the shell is to be asked, if there is anything new to be expected.
+    fn question(&self) -> Option<&'static str> {
+        let facts = self.read();
+        facts.dialect.filter(|_| facts.outdated).map(answer::question)
+    }
+
+    /// Takes what it answered; false for what is no answer.
+    fn learn(&self, output: &[u8]) -> bool {
+        let Some(dialect) = self.read().dialect else {
+            return false;
+        };
+        let Some(answer) = answer::read(dialect, output) else {
+            return false;
+        };
+        {
+            let mut facts = self.write();
+            facts.outdated = false;
+            if facts.own != answer.own {
+                facts.own = answer.own;
+                facts.find_nearest();
+            }
+        }
+        self.search(answer.path);
+        true
+    }
+
+    /// Reads the programs of a `PATH` on a thread, if they are other ones now.
+    fn search(&self, path: OsString) {
+        if !self.write().search.begin(path) {
+            return;
+        }
+        let known = self.clone();
+        let spawned = std::thread::Builder::new().name("programs".to_owned()).spawn(move || {
+            while let Some(path) = known.next_search() {
+                let seen = known.read().programs.stamp();
+                if let Some(programs) = Programs::read(&path, &seen) {
+                    let mut facts = known.write();
+                    facts.programs = programs;
+                    facts.find_nearest();
+                }
+                known.shared.read.send_replace(true);
+            }
+        });
+        if spawned.is_err() {
+            // What was known before still holds, and another try comes with the next command.
+            self.write().search = Search::default();
+        }
+    }
+
+    /// A call of its own: a lock that is taken in the condition of a loop is held through its body.
+    fn next_search(&self) -> Option<OsString> {
+        self.write().search.take()
+    }
+
+    fn ordered(&self) -> Option<OsString> {
+        self.write().search.take()
+    }
+
+    /// Waits until the programs were read once.
+    async fn searched(&self) {
+        // The sender lives as long as this does.
+        let _ = self.shared.read.subscribe().wait_for(|read| *read).await;
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Facts> {
+        self.shared.facts.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Facts> {
+        self.shared.facts.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A shell without a language that has these programs.
+    #[cfg(test)]
+    pub fn of_programs<const N: usize>(names: [&str; N]) -> Self {
+        let known = Self::default();
+        {
+            let mut facts = known.write();
+            facts.programs = Programs::of(names);
+            facts.find_nearest();
+        }
+        known.shared.read.send_replace(true);
+        known
+    }
+}
+
+impl Facts {
+    fn find_nearest(&mut self) {
+        let own = self.own.keys().map(|name| &**name);
+        let names = own.chain(self.programs.names()).take(NAMES_MAX);
+        self.nearest = names.collect();
+    }
+}
+
+/// Asks the shell what it can run, where that may have changed, and waits for the programs. A shell that does not answer is asked
+/// again, for some time.
+pub async fn told(shell: &mut UserShell) {
+    let known = shell.known();
+    let mut pause = PAUSE_MIN;
+    for _ in 0..TIMES_ASKED_MAX {
+        let Some(question) = known.question() else {
+            break;
+        };
+        let answer = shell.ask(question).await;
+        if !answer.is_some_and(|answer| known.learn(&answer)) {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+    known.expect_nothing();
+    known.searched().await;
+}
+
+/// The same beside whatever else is waited for: it never ends.
+pub async fn follow(shell: Option<&mut UserShell>) {
+    if let Some(shell) = shell {
+        told(shell).await;
+    }
+    std::future::pending().await
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn program(folder: &Path, name: &str) {
+        let path = folder.join(name);
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    async fn begun(path: &Path) -> Knowledge {
+        let known = Knowledge::default();
+        known.begin(&Beginning {
+            program: Path::new("/bin/bash"),
+            path: Some(path),
+            home: Some(Path::new("/")),
+        });
+        known.searched().await;
+        known
+    }
+
+    /// SPEC 8.1: before the shell has answered its language's commands and the programs are known, afterwards what it said.
+    #[tokio::test]
+    async fn before_and_after_the_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        program(folder.path(), "frobnicate");
+        let known = begun(folder.path()).await;
+        assert_eq!(known.kind("cd"), Some(Kind::Builtin));
+        assert_eq!(known.kind("for"), Some(Kind::Keyword));
+        assert_eq!(known.kind("frobnicate"), Some(Kind::Program));
+        assert_eq!(known.near("frobnicat").as_deref(), Some("frobnicate"));
+        assert_eq!(known.kind("ll"), None);
+
+        let other = tempfile::tempdir().unwrap();
+        program(other.path(), "quux");
+        let path = other.path().display();
+        assert!(known.learn(format!("#b\r\ncd\r\n#k\r\nfor\r\n#f\r\nmkcd\r\n#a\r\nll\r\n#p\r\n{path}\r\n").as_bytes()));
+        assert_eq!(known.question(), None);
+        assert_eq!(known.kind("ll"), Some(Kind::Alias));
+        assert_eq!(known.kind("mkcd"), Some(Kind::Function));
+        until(|| known.kind("quux") == Some(Kind::Program)).await;
+        assert_eq!(known.kind("frobnicate"), None);
+        known.outdate();
+        assert!(known.question().is_some());
+        assert!(!known.learn(b"bash: compgen: command not found\r\n"));
+        assert!(known.question().is_some());
+    }
+
+    /// SPEC 8.1: a program that was installed meanwhile is known after the next command.
+    #[tokio::test]
+    async fn a_new_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = begun(folder.path()).await;
+        assert_eq!(known.kind("frobnicate"), None);
+        program(folder.path(), "frobnicate");
+        known.search(folder.path().as_os_str().to_owned());
+        until(|| known.kind("frobnicate") == Some(Kind::Program)).await;
+    }
+
+    /// SPEC 8.1: paths are those of the shell's directory and of the home, of any length, with any characters.
+    #[tokio::test]
+    async fn paths() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        let known = begun(folder.path()).await;
+        assert!(!known.is_path("src"));
+        known.enter(folder.path());
+        for path in ["src", "src/", "./src", ".", "/", "~", "~/"] {
+            assert!(known.is_path(path), "{path}");
+        }
+        for path in ["", "src/x", "nothing", "a\0b", &"x/".repeat(10_000), "~nobody"] {
+            assert!(!known.is_path(path), "{path:?}");
+        }
+    }
+
+    async fn until(condition: impl Fn() -> bool) {
+        let waited = async {
+            while !condition() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), waited).await.unwrap();
     }
 }

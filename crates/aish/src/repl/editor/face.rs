@@ -1,0 +1,177 @@
+//! How the prompt looks in the line editor: before the line, at its right end, and once it was sent.
+//!
+//! The editor draws the prompt anew at each key, after it has shown the line to the highlighter, which tells the [`Router`]: so what
+//! the prompt says of the route is true of the line beside it. A line that was sent keeps its indicator and loses its hint.
+
+use crate::repl::prompt::{INDICATOR, INDICATOR_MORE, PromptText};
+use crate::repl::router::{Because, Router, Seen, Way};
+use crate::term::{Colour, Look};
+use aish_core::sanitize;
+use anstyle::Style;
+use reedline::{Color, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use unicode_width::UnicodeWidthStr as _;
+
+/// The ends of the prompt by what becomes of the line; all as wide as the usual one.
+pub const SHELL_INDICATOR: &str = "$ ";
+const META_INDICATOR: &str = ": ";
+const MISTYPED_INDICATOR: &str = "✗ ";
+/// Hints are short in terminals of this width and less.
+const NARROW_COLUMNS: usize = 60;
+/// Columns between a line and its hint.
+const GAP_COLUMNS: usize = 2;
+
+/// What the prompt says now, shared by the face while a line is typed and the one it leaves behind.
+pub type Text = Arc<Mutex<PromptText>>;
+
+/// When the prompt is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// While the line is typed.
+    Typing,
+    /// For the last time, since it was sent.
+    Sent,
+}
+
+/// The prompt as the editor draws it.
+pub struct Face {
+    /// What it says.
+    pub text: Text,
+    /// Where the line goes.
+    pub router: Option<Router>,
+    /// Whether styles are written.
+    pub colour: Colour,
+    /// When it is drawn.
+    pub stage: Stage,
+}
+
+impl Face {
+    fn text(&self) -> MutexGuard<'_, PromptText> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seen(&self) -> Seen {
+        self.router.as_ref().map(Router::seen).unwrap_or_default()
+    }
+
+    fn painted(&self, text: &str, style: Style) -> String {
+        match self.colour {
+            // The editor resets after the prompt; pieces follow one another without.
+            Colour::On => format!("{}{text}", style.render()),
+            Colour::Off => text.to_owned(),
+        }
+    }
+}
+
+/// Columns of the person's terminal, as it is now.
+fn columns() -> usize {
+    Look::PLAIN.resized(rustix::stdio::stdout()).columns
+}
+
+/// What stands before the line.
+fn indicator(seen: &Seen) -> &'static str {
+    match &seen.way {
+        Way::Nothing | Way::Model => INDICATOR,
+        Way::Meta => META_INDICATOR,
+        Way::Shell => SHELL_INDICATOR,
+        // One word may be the beginning of something.
+        Way::Mistyped(_) if !is_past_first_word(&seen.line) => INDICATOR,
+        Way::Mistyped(_) => MISTYPED_INDICATOR,
+    }
+}
+
+fn is_past_first_word(line: &str) -> bool {
+    line.trim_start().contains(char::is_whitespace)
+}
+
+fn colour_of(way: &Way) -> Color {
+    match way {
+        Way::Nothing | Way::Model => Color::Cyan,
+        Way::Meta => Color::Magenta,
+        Way::Shell => Color::Green,
+        Way::Mistyped(_) => Color::Yellow,
+    }
+}
+
+/// What is said of the line at the right, on a terminal of that many columns; empty where nothing is.
+fn hint(seen: &Seen, text: &PromptText, columns: usize) -> String {
+    let is_narrow = columns <= NARROW_COLUMNS;
+    let wide_or = |wide: &str, narrow: &str| if is_narrow { narrow } else { wide }.to_owned();
+    match (&seen.way, seen.because) {
+        (Way::Nothing, _) => match text.last.filter(|last| last.has_failed()) {
+            Some(last) if is_narrow => format!("{} · Alt-W", last.end()),
+            Some(last) => format!("{} · Alt-W: why?", last.end()),
+            None => String::new(),
+        },
+        (Way::Mistyped(instead), _) => format!("{}?", sanitize::single_line(instead)),
+        (Way::Shell, Because::Flipped) => "shell (flipped)".to_owned(),
+        (Way::Model, Because::Flipped) => "model (flipped)".to_owned(),
+        (Way::Shell, Because::Guessed) => wide_or("shell? Ctrl-T asks the model", "shell? ^T"),
+        (Way::Model, Because::Guessed) if is_past_first_word(&seen.line) => {
+            wide_or("model? Ctrl-T runs it", "model? ^T")
+        }
+        (Way::Shell | Way::Model | Way::Meta, Because::Plain | Because::Guessed) | (Way::Meta, Because::Flipped) => {
+            String::new()
+        }
+    }
+}
+
+/// The hint, if line and hint have room in one row. The editor would leave it out as well, but reckons with it all the same where
+/// it makes room for lines above.
+fn fitting(seen: &Seen, text: &PromptText, columns: usize) -> String {
+    let hint = hint(seen, text, columns);
+    let taken = text.left(columns).width() + INDICATOR.width() + seen.line.width() + GAP_COLUMNS;
+    // In bytes, as the editor counts there.
+    if seen.line.contains('\n') || taken + hint.len() >= columns {
+        return String::new();
+    }
+    hint
+}
+
+impl Prompt for Face {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        let pieces = self.text().pieces(columns());
+        let painted = pieces.iter().map(|piece| self.painted(&piece.text, piece.tone.style()));
+        Cow::Owned(painted.collect())
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        match self.stage {
+            Stage::Typing => Cow::Owned(fitting(&self.seen(), &self.text(), columns())),
+            Stage::Sent => Cow::Borrowed(""),
+        }
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed(indicator(&self.seen()))
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed(INDICATOR_MORE)
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        let found = match search.status {
+            PromptHistorySearchStatus::Passing => "",
+            PromptHistorySearchStatus::Failing => "not found ",
+        };
+        Cow::Owned(format!("({found}search: {}) ", sanitize::single_line(&search.term)))
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::Cyan
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        colour_of(&self.seen().way)
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::Cyan
+    }
+
+    fn get_prompt_right_color(&self) -> Color {
+        Color::DarkGray
+    }
+}
