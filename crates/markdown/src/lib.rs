@@ -101,15 +101,16 @@ impl Markdown {
         self.blocks.resize(columns);
     }
 
-    /// Ends the row that is open, so that something else can be written; the text goes on in a row of its own.
+    /// Ends the row that is open, so that something else can be written; the text goes on in a row of its own, with the whole of
+    /// the word that was begun.
     pub fn break_row(&mut self, out: &mut String) {
-        self.blocks.rows().end_row();
+        self.blocks.rows().break_row();
         out.push_str(&self.blocks.take());
     }
 
-    /// Whether the next text begins a row.
-    pub fn at_row_start(&mut self) -> bool {
-        self.blocks.rows().at_row_start()
+    /// Columns written in the row that is open; 0 where the next text begins one.
+    pub fn column(&mut self) -> usize {
+        self.blocks.rows().column()
     }
 
     /// The commands that were proposed so far: lines that begin with `CMD:` in text that is neither code nor quoted (SPEC 8.4),

@@ -62,7 +62,7 @@ pub(crate) struct Rows {
     gap: usize,
     gap_ink: Ink,
     last: Option<char>,
-    /// The width of each row that was ended .
+    /// The width of each row that was ended.
     widths: Widths,
 }
 
@@ -111,11 +111,6 @@ impl Rows {
     /// What was written since this was called last.
     pub(crate) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
-    }
-
-    /// Whether what comes next begins a row.
-    pub(crate) fn at_row_start(&self) -> bool {
-        !self.open
     }
 
     /// Columns that are left for text behind the prefixes of a row.
@@ -205,14 +200,28 @@ impl Rows {
         self.glued = false;
         self.gap = 0;
         self.last = None;
+        self.break_row();
+    }
+
+    /// Ends the current row so that something else can be written; a word that is held goes on in the next one, whole.
+    pub(crate) fn break_row(&mut self) {
         if self.open {
             self.out.push('\n');
-            match &mut self.widths {
-                Widths::Widest(widest) => *widest = (*widest).max(self.column.saturating_sub(self.prefix_columns)),
-                Widths::All(widths) => widths.push(self.column),
-            }
+            self.note_width();
             self.open = false;
             self.column = 0;
+        }
+    }
+
+    /// Columns that are written in the current row.
+    pub(crate) fn column(&self) -> usize {
+        self.column
+    }
+
+    fn note_width(&mut self) {
+        match &mut self.widths {
+            Widths::Widest(widest) => *widest = (*widest).max(self.column.saturating_sub(self.prefix_columns)),
+            Widths::All(widths) => widths.push(self.column),
         }
     }
 

@@ -254,12 +254,13 @@ fn misleading_links() {
 fn interrupted() {
     let mut markdown = Markdown::new(plain(40));
     let mut out = String::new();
-    markdown.push("- some words that ", &mut out);
+    markdown.push("- some 日本 that g", &mut out);
+    assert_eq!(markdown.column(), 16);
     markdown.break_row(&mut out);
-    assert!(markdown.at_row_start());
+    assert_eq!(markdown.column(), 0);
     out.push_str("[status]\n");
     markdown.resize(12);
-    markdown.push("go on and on\n", &mut out);
+    markdown.push("oes on and on\n", &mut out);
     markdown.finish(&mut out);
-    assert_eq!(out, "• some words that\n[status]\n  go on and\n  on\n");
+    assert_eq!(out, "• some 日本 that\n[status]\n  goes on\n  and on\n");
 }

@@ -21,6 +21,7 @@ const LOOK: Look = Look {
     rows: 24,
     colour: Colour::Off,
     form: Form::Framed,
+    ..Look::PLAIN
 };
 
 fn pending(tool: &str, arguments: &str) -> Pending {

@@ -54,7 +54,7 @@ impl Countdown {
 
     /// Whether it fits one row; one that does not cannot be written over.
     pub(super) fn fits(&self, look: Look) -> bool {
-        width_of(&self.line()) <= look.width()
+        self.column() <= look.width()
     }
 
     /// The same without the problem.
@@ -88,6 +88,11 @@ impl Countdown {
         }
     }
 
+    /// Columns of the row it stands in.
+    pub(super) fn column(&self) -> usize {
+        width_of(&self.line())
+    }
+
     fn line(&self) -> String {
         let wait = wait_text(self.attempt, self.shown_s);
         match self.problem.as_str() {
@@ -111,6 +116,7 @@ mod tests {
             rows: 24,
             colour: Colour::Off,
             form: Form::Framed,
+            ..Look::PLAIN
         }
     }
 
@@ -150,9 +156,9 @@ mod tests {
     #[test]
     fn once_where_nobody_watches() {
         insta::assert_snapshot!(waited(80, StatusLine::Once, "429"), @"
-        half a li
+        half a
         [aish] 429: trying again in 3 s (attempt 2)
-        ne
+        line
         ");
     }
 

@@ -1,6 +1,8 @@
 //! How things look: the size of the terminal, whether it takes colours, whether anybody draws rules for it.
 
+use super::abilities;
 use crate::paths::Environment;
+pub use aish_markdown::{Background, Links};
 use anstyle::{AnsiColor, Style};
 
 /// Set off from what matters: tool output, thinking, status lines.
@@ -39,6 +41,15 @@ pub enum Form {
     Plain,
 }
 
+/// Whether text can be italic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slant {
+    /// It can.
+    Italic,
+    /// What is written so is shown in a strange colour, or the wrong way round.
+    Upright,
+}
+
 /// How things look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -50,6 +61,12 @@ pub struct Look {
     pub colour: Colour,
     /// Whether text is laid out.
     pub form: Form,
+    /// Whether italic and struck out text looks so, and not worse.
+    pub slant: Slant,
+    /// How links are written.
+    pub links: Links,
+    /// Which colours can be read.
+    pub background: Background,
 }
 
 impl Look {
@@ -59,6 +76,9 @@ impl Look {
         rows: ROWS_USUAL,
         colour: Colour::Off,
         form: Form::Plain,
+        slant: Slant::Upright,
+        links: Links::Plain,
+        background: Background::Dark,
     };
 
     /// For the terminal behind `fd`; plain where there is none, or one that takes no escape sequences (SPEC 8.9).
@@ -74,6 +94,9 @@ impl Look {
         let look = Self {
             colour,
             form: Form::Framed,
+            slant: abilities::slant(environment),
+            links: abilities::links(environment),
+            background: abilities::background(environment),
             ..Self::PLAIN
         };
         look.resized(fd)
@@ -99,6 +122,21 @@ impl Look {
         match self.form {
             Form::Framed => self.columns.max(COLUMNS_MIN) - 1,
             Form::Plain => usize::MAX,
+        }
+    }
+
+    /// The same for a reply.
+    pub(super) fn markdown(self) -> aish_markdown::Look {
+        let colour = match (self.colour, self.slant) {
+            (Colour::Off, _) => aish_markdown::Colour::None,
+            (Colour::On, Slant::Upright) => aish_markdown::Colour::Basic,
+            (Colour::On, Slant::Italic) => aish_markdown::Colour::Rich,
+        };
+        aish_markdown::Look {
+            columns: self.width(),
+            colour,
+            links: self.links,
+            background: self.background,
         }
     }
 

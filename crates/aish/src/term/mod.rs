@@ -8,6 +8,7 @@
 //! Nothing untrusted reaches a terminal but through this module, and everything untrusted passes [`clean`] or
 //! `aish_core::sanitize` on its way (SPEC 8.8).
 
+mod abilities;
 pub mod approval;
 pub mod clean;
 pub mod columns;
@@ -17,6 +18,7 @@ pub mod guard;
 mod job;
 mod look;
 mod output;
+mod prose;
 pub mod questions;
 pub mod quote;
 pub mod render;

@@ -12,6 +12,7 @@ use super::countdown::{Countdown, StatusLine, retry_text};
 pub use super::frame::body_of;
 use super::frame::{self, Foot};
 use super::look::{BOLD, DIM, Form, Look};
+use super::prose::Prose;
 use super::rows::Rows;
 use super::thinking::Thinking;
 use super::{Output, Stream};
@@ -20,6 +21,7 @@ use aish_core::id::CallId;
 use aish_core::redact::Redactor;
 use aish_core::sanitize;
 use aish_engine::Notice;
+use aish_markdown::Syntaxes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub struct Renderer {
     status_line: StatusLine,
     region: Region,
     clean: Clean,
+    /// Read when code is first shown.
+    syntaxes: Syntaxes,
     /// Calls that run, and since when.
     running: BTreeMap<CallId, Duration>,
     model: Option<String>,
@@ -52,12 +56,6 @@ enum Region {
     Frame(Frame),
 }
 
-struct Prose {
-    /// False until something visible was said: models begin with empty lines.
-    begun: bool,
-    at_line_start: bool,
-}
-
 struct Frame {
     /// `None` for the user's own command.
     call: Option<CallId>,
@@ -74,6 +72,7 @@ impl Renderer {
             redactor,
             status_line: StatusLine::Once,
             region: Region::Between,
+            syntaxes: Syntaxes::new(),
             running: BTreeMap::new(),
             model: None,
         }
@@ -87,6 +86,23 @@ impl Renderer {
     /// The terminal's size changed: what comes next is laid out for it.
     pub fn set_look(&mut self, look: Look) {
         self.look = look;
+        match &mut self.region {
+            Region::Prose(prose) => prose.resize(look),
+            Region::Thinking(thinking) => thinking.resize(look),
+            Region::Frame(frame) => frame.rows.resize(look.width()),
+            Region::Between | Region::Countdown(_) => {}
+        }
+    }
+
+    /// Columns written in the row that is open, 0 where the next text begins one: what is drawn below a stream goes away from there.
+    pub fn column(&mut self) -> usize {
+        match &mut self.region {
+            Region::Between => 0,
+            Region::Prose(prose) => prose.column(),
+            Region::Thinking(thinking) => thinking.column(),
+            Region::Countdown(countdown) => countdown.column(),
+            Region::Frame(frame) => frame.rows.column(),
+        }
     }
 
     /// Status lines go to a terminal, or not.
@@ -171,6 +187,16 @@ impl Renderer {
     /// A line the person typed, as a restored session shows it.
     pub fn said(&mut self, mark: &str, text: &str, out: &mut Output) {
         self.finish(out);
+        self.said_line(mark, text, out);
+    }
+
+    /// The same in the middle of a turn: what was being written goes on after it.
+    pub fn steered(&mut self, mark: &str, text: &str, out: &mut Output) {
+        self.break_line(out);
+        self.said_line(mark, text, out);
+    }
+
+    fn said_line(&self, mark: &str, text: &str, out: &mut Output) {
         let mut rows = Rows::new("  ", "  ", self.look.width());
         let mut shown = String::new();
         rows.push(&self.clean.whole(text), &mut shown);
@@ -210,10 +236,14 @@ impl Renderer {
     /// Ends whatever is being written; the next line is nobody's.
     pub fn finish(&mut self, out: &mut Output) {
         self.release(out);
-        if let Region::Thinking(thinking) = &mut self.region {
-            thinking.end(self.look, out);
-        } else {
-            self.break_line(out);
+        match &mut self.region {
+            Region::Thinking(thinking) => thinking.end(self.look, out),
+            Region::Prose(prose) => {
+                let mut shown = String::new();
+                prose.finish(&mut shown);
+                out.push(Stream::Reply, &shown);
+            }
+            Region::Between | Region::Countdown(_) | Region::Frame(_) => self.break_line(out),
         }
         self.region = Region::Between;
     }
@@ -278,28 +308,17 @@ impl Renderer {
             if answers && self.look.form == Form::Framed {
                 out.push(Stream::Frame, "\n");
             }
-            self.region = Region::Prose(Prose {
-                begun: false,
-                at_line_start: true,
-            });
+            self.region = Region::Prose(Prose::new(self.look, &self.syntaxes));
         }
         let text = self.clean.push(piece);
         self.prose_text(&text, out);
     }
 
     fn prose_text(&mut self, text: &str, out: &mut Output) {
-        let Region::Prose(prose) = &mut self.region else {
-            return;
-        };
-        let visible = if prose.begun {
-            text
-        } else {
-            text.trim_start_matches('\n')
-        };
-        if !visible.is_empty() {
-            out.push(Stream::Reply, visible);
-            prose.begun = true;
-            prose.at_line_start = visible.ends_with('\n');
+        if let Region::Prose(prose) = &mut self.region {
+            let mut shown = String::new();
+            prose.push(text, &mut shown);
+            out.push(Stream::Reply, &shown);
         }
     }
 
@@ -422,9 +441,9 @@ impl Renderer {
         match &mut self.region {
             Region::Between => {}
             Region::Prose(prose) => {
-                if !std::mem::replace(&mut prose.at_line_start, true) {
-                    out.push(Stream::Reply, "\n");
-                }
+                let mut shown = String::new();
+                prose.break_row(&mut shown);
+                out.push(Stream::Reply, &shown);
             }
             Region::Thinking(thinking) => thinking.break_line(out),
             Region::Countdown(_) => {

@@ -16,6 +16,7 @@ fn look(columns: usize, colour: Colour) -> Look {
         rows: 12,
         colour,
         form: Form::Framed,
+        ..Look::PLAIN
     }
 }
 

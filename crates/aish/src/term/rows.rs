@@ -78,7 +78,12 @@ impl Rows {
         self.hidden_breaks + usize::from(self.hidden_open)
     }
 
-    /// Columns taken in the current row.
+    /// Rows that begin from now on have this width.
+    pub(super) fn resize(&mut self, width: usize) {
+        self.width = width;
+    }
+
+    /// Columns taken in the current row, its prefix included; 0 between rows.
     pub(super) fn column(&self) -> usize {
         self.column
     }

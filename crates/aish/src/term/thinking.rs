@@ -5,7 +5,7 @@
 //! gets its number when it is done.
 
 use super::look::{Colour, DIM, Form, Look};
-use super::rows::Rows;
+use super::rows::{Rows, width_of};
 use super::{Output, Stream};
 
 /// Rows of thinking that are shown.
@@ -97,6 +97,20 @@ impl Thinking {
         out.push(Stream::Frame, &shown);
     }
 
+    /// The terminal has another size now.
+    pub(super) fn resize(&mut self, look: Look) {
+        self.rows.resize(look.width());
+    }
+
+    /// Columns written in the current row.
+    pub(super) fn column(&self) -> usize {
+        match self.fold {
+            Fold::None => self.rows.column(),
+            Fold::Open => width_of(FOLD),
+            Fold::Broken => 0,
+        }
+    }
+
     /// It is over: says what was not shown.
     pub(super) fn end(&mut self, look: Look, out: &mut Output) {
         if self.fold == Fold::None {
@@ -130,6 +144,7 @@ mod tests {
             rows: 24,
             colour,
             form: Form::Framed,
+            ..Look::PLAIN
         }
     }
 
