@@ -278,7 +278,7 @@ fn list(sessions: &[SessionSummary], now: u64, columns: usize) -> String {
 }
 
 /// How long ago, in the largest unit that fits.
-fn ago(elapsed_ms: u64) -> String {
+pub(super) fn ago(elapsed_ms: u64) -> String {
     let minutes = elapsed_ms / 60_000;
     match (minutes, minutes / 60, minutes / (24 * 60)) {
         (0, _, _) => "just now".to_owned(),
