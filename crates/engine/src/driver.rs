@@ -108,9 +108,9 @@ impl Driver {
     pub async fn start(&mut self, text: &str, parts: Vec<Part>) -> Result<(), EngineError> {
         self.catch_up().await?;
         let settings = self.engine.settings();
-        self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
+        let model = self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
         let turn = self.session.next_turn();
-        let mut all = self.kept_commands();
+        let mut all = self.kept_commands(&model);
         all.extend(parts);
         let data = TurnStarted {
             limits: settings.limits,

@@ -9,9 +9,10 @@ use aish_core::id::ReplyId;
 use aish_core::message::{Message, Part};
 use aish_core::policy::{ApprovalMode, Rule, Verdict};
 use aish_core::redact::Redactor;
-use aish_engine::{Driver, Proposals};
+use aish_engine::{Driver, Model, Models, Proposals};
 use aish_provider::scripted::Act;
 use aish_provider::{Delta, Reply};
+use std::sync::Arc;
 use support::{World, assert_saved, finish};
 
 fn command(line: &str, status: i32, output: &str) -> Command {
@@ -115,10 +116,10 @@ async fn what_goes_along_is_bounded() {
     let asked = world.model.asked();
     let many = context(&asked[0].messages);
     assert_eq!(many.len(), 21);
-    assert_eq!(many[0], "earlier commands: (30 commands before these are left out)");
+    assert_eq!(many[0], "earlier commands: (30 more before these)");
     assert_eq!(many[20], "command, exit 0: $ echo 49\nx");
     let few = context(&asked[1].messages);
-    assert_eq!(few[0], "earlier commands: (2 commands before these are left out)");
+    assert_eq!(few[0], "earlier commands: (2 more before these)");
     assert!(
         few[2].contains("$ four\nHEAD") && few[2].ends_with("TAIL"),
         "{}",
@@ -128,12 +129,41 @@ async fn what_goes_along_is_bounded() {
     assert!(bytes < 17_000, "{bytes}");
 }
 
+/// SPEC 8.3: a model with little room is told less, and has room left for its answer.
+#[tokio::test]
+async fn little_room() {
+    let mut world = world(1);
+    let engine = Arc::get_mut(&mut world.engine).unwrap();
+    engine.models = Arc::new(Small(Arc::clone(&engine.models)));
+    let mut driver = world.driver();
+    for line in ["one", "two"] {
+        ran(&mut driver, line, 0, &"x".repeat(50_000)).await;
+    }
+    finish(&mut driver, "so?").await;
+    let told = context(&world.model.asked()[0].messages);
+    assert_eq!(told[0], "earlier commands: (1 more before these)");
+    assert!(told[1].contains("$ two") && told[1].len() < 2_000, "{}", told[1].len());
+}
+
+/// The models there are, with 2,048 tokens each.
+struct Small(Arc<dyn Models>);
+
+impl Models for Small {
+    fn model(&self, name: &str) -> Result<Model, String> {
+        let model = self.0.model(name)?;
+        Ok(Model {
+            context_window: Some(2_048),
+            ..model
+        })
+    }
+}
+
 /// SPEC 10.5: a key in a command's line, its directory or its output does not go along, wherever the output is cut.
 #[tokio::test]
 async fn no_secret_goes_along() {
     const KEY: &str = "hunter2hunter2hunter2";
     let mut world = world(1);
-    let engine = std::sync::Arc::get_mut(&mut world.engine).unwrap();
+    let engine = Arc::get_mut(&mut world.engine).unwrap();
     engine.redactor = Redactor::new([("KEY".to_owned(), KEY.to_owned())]);
     let mut driver = world.driver();
     let output = KEY.repeat(2_000);
@@ -243,7 +273,7 @@ async fn what_became_of_proposals() {
     assert_eq!(
         context(&world.model.asked()[0].messages),
         [
-            "command, exit 0: $ ls\na\n",
+            "proposed command, exit 0: $ ls\na\n",
             "proposed command, not run: $ rm a\n(declined by the user: I need it)"
         ]
     );
