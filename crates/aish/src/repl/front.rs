@@ -1,26 +1,35 @@
 //! What stands between a driver and the person: notices are shown as they come, Ctrl-C reaches the driver at once.
 //!
 //! [`Front::watch`] runs anything that reports through notices. It never waits for the terminal while it could drive, and
-//! never drives blindly: batches are rendered when the one before is written.
+//! never drives blindly: batches are rendered when the one before is written. At a terminal with an editor a line below the
+//! stream says what is waited for and takes what is typed meanwhile ([`below`]).
+
+mod below;
+mod steer;
 
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
 use crate::mcp::desk::Open;
 use crate::paths::Environment;
 use crate::term::countdown::StatusLine;
+use crate::term::footer::Place;
 use crate::term::guard::{Guard, Leaving};
 use crate::term::render::Renderer;
 use crate::term::screen::{Screen, Written};
 use crate::term::{Look, Output, Stream};
 use crate::usage::Gauge;
 use aish_core::redact::Redactor;
-use aish_engine::Notices;
+use aish_engine::{Notices, Steering};
 use aish_tools::Cancel;
+use below::{Below, Holder, News};
 use futures_util::FutureExt as _;
 use std::future::Future;
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+
+/// Stands before what went into the turn.
+const STEERED_MARK: &str = "❯";
 
 /// The person's side.
 pub struct Front {
@@ -37,6 +46,10 @@ pub struct Front {
     interrupts: Signal,
     leaving: Leaving,
     began: Instant,
+    /// The line below the stream; `None` where there is no editor that could go on with what is typed.
+    below: Option<Below>,
+    /// Messages that went into the turn and were not shown yet.
+    steered: Vec<String>,
 }
 
 impl Front {
@@ -62,7 +75,35 @@ impl Front {
             leaving,
             guard,
             began: Instant::now(),
+            below: None,
+            steered: Vec::new(),
         })
+    }
+
+    /// From now on the terminal does not echo, and what is typed while something runs is shown below it and kept.
+    ///
+    /// # Errors
+    /// The terminal cannot be waited for.
+    pub fn type_ahead(&mut self, redactor: Redactor) -> io::Result<()> {
+        self.below = Some(Below::open(&self.guard, redactor)?);
+        Ok(())
+    }
+
+    /// The next line that was typed ahead and sent.
+    pub fn next_line(&mut self) -> Option<String> {
+        self.below.as_mut()?.next()
+    }
+
+    /// Takes what was typed ahead and not sent.
+    pub fn take_draft(&mut self) -> String {
+        self.below.as_mut().map(Below::take_draft).unwrap_or_default()
+    }
+
+    /// A turn begins that what is typed can go into, or ends with `None`.
+    pub fn lead(&mut self, hand: Option<Steering>) {
+        if let Some(below) = &mut self.below {
+            below.steer.lead(hand);
+        }
     }
 
     /// Who answers servers from now on.
@@ -135,20 +176,16 @@ impl Front {
     /// all the same, since whoever is cancelled has to write down how it ended. What servers ask meanwhile is put to the
     /// person, one question after the other, with nothing drawn in between.
     pub async fn watch<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
-        let clerk = self.clerk.clone();
-        self.watch_with(clerk, run).await
+        self.watch_with(Holder::Prompt, run).await
     }
 
-    /// The same for what has the terminal itself: servers wait.
+    /// The same for what has the terminal itself: servers wait, nothing is drawn below, and no key is read.
     pub async fn watch_asking<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
-        self.watch_with(None, run).await
+        self.watch_with(Holder::Other, run).await
     }
 
-    async fn watch_with<F: Future>(
-        &mut self,
-        clerk: Option<Clerk>,
-        run: impl FnOnce(Notices, Cancel) -> F,
-    ) -> F::Output {
+    async fn watch_with<F: Future>(&mut self, holder: Holder, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
+        let clerk = self.clerk.clone().filter(|_| holder == Holder::Prompt);
         let _open = clerk.as_ref().map(Clerk::open);
         let mut busy: Option<Busy> = None;
         let _quiet = self.guard.quiet();
@@ -157,58 +194,150 @@ impl Front {
         tokio::pin!(running);
         let notices = self.notices.clone();
         let mut leaving = self.leaving.clone();
-        let mut written: Option<Written> = None;
+        let mut written = self.begin_below(holder);
         let output = loop {
             let until_tick = self.until_tick();
-            tokio::select! {
+            let is_free = written.is_none() && busy.is_none();
+            let wanted = tokio::select! {
                 biased;
-                _ = self.interrupts.recv() => {
-                    canceller.send_replace(true);
-                    busy.iter().for_each(Busy::take_back);
+                _ = self.interrupts.recv() => self.stop(),
+                // The guard is gone only when the program is: then nothing is left to cancel.
+                Ok(_) = leaving.wait_for(Option::is_some), if !*canceller.borrow() => self.leave(),
+                () = done(&mut written) => { written = None; Wanted::Nothing }
+                () = answered(&mut busy) => {
+                    busy = None;
+                    written = self.resume_below();
+                    Wanted::Nothing
                 }
-                left = leaving.wait_for(Option::is_some), if !*canceller.borrow() => {
-                    // The guard is gone only when the program is: then nothing is left to cancel.
-                    if left.is_ok() {
-                        canceller.send_replace(true);
-                        busy.iter().for_each(Busy::take_back);
-                    }
-                }
-                () = done(&mut written) => { written = None; }
-                () = answered(&mut busy) => { busy = None; }
-                ticket = next_question(clerk.as_ref()), if busy.is_none() && written.is_none() => {
+                ticket = next_question(clerk.as_ref()), if is_free => {
                     self.make_room().await;
                     busy = clerk.as_ref().map(|clerk| clerk.begin(ticket));
+                    Wanted::Nothing
                 }
-                () = notices.changed(), if written.is_none() && busy.is_none() => {
-                    let out = self.render();
-                    if !out.is_empty() {
-                        written = Some(self.screen.begin(out));
-                    }
-                }
-                () = due(until_tick), if written.is_none() && busy.is_none() => {
-                    let mut out = Output::new();
-                    self.renderer.tick(self.began.elapsed(), &mut out);
-                    written = Some(self.screen.begin(out));
-                }
+                news = news(&mut self.below) => self.heard(news),
+                () = notices.changed(), if is_free => { written = self.show_news(); Wanted::Nothing }
+                () = due(until_tick), if is_free => { written = self.show_news(); Wanted::Nothing }
                 output = &mut running => break output,
+            };
+            if wanted == Wanted::Stop {
+                canceller.send_replace(true);
+                busy.iter().for_each(Busy::take_back);
             }
         };
         give_back(busy).await;
         done_now(written).await;
-        self.catch_up().await;
+        self.end_below().await;
         output
+    }
+
+    /// Shows what was told, and how much time has passed.
+    fn show_news(&mut self) -> Option<Written> {
+        let mut out = self.render();
+        self.renderer.tick(self.began.elapsed(), &mut out);
+        self.begin(out)
+    }
+
+    /// Begins to write a batch, with what is below around it.
+    fn begin(&mut self, out: Output) -> Option<Written> {
+        let out = self.with_below(out);
+        (!out.is_empty()).then(|| self.screen.begin(out))
+    }
+
+    fn with_below(&mut self, out: Output) -> Output {
+        let place = Place {
+            column: self.renderer.column(),
+            now: self.began.elapsed(),
+        };
+        let look = self.renderer.look();
+        match &mut self.below {
+            Some(below) => below.over(out, place, look, &self.guard),
+            None => out,
+        }
+    }
+
+    /// From now on keys are read and something is drawn below the stream, if nobody else has the terminal.
+    fn begin_below(&mut self, holder: Holder) -> Option<Written> {
+        let now = self.began.elapsed();
+        self.below.as_mut()?.begin(now);
+        match holder {
+            Holder::Prompt => self.resume_below(),
+            Holder::Other => None,
+        }
+    }
+
+    fn resume_below(&mut self) -> Option<Written> {
+        if self.leave_status().is_none() {
+            self.below.as_mut()?.hand_over(Holder::Prompt);
+        }
+        self.begin(Output::new())
+    }
+
+    /// What ran is over: what came last is shown, and nothing is left below it.
+    async fn end_below(&mut self) {
+        let news = match &mut self.below {
+            Some(below) => below.settle().await,
+            None => Vec::new(),
+        };
+        for news in news {
+            self.heard(news);
+        }
+        self.hand_over();
+        let out = self.render();
+        let out = self.with_below(out);
+        self.screen.write(out).await;
+        if self.below.is_some() {
+            self.guard.footer_ended();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if let Some(below) = &mut self.below {
+            below.hand_over(Holder::Other);
+        }
+    }
+
+    /// The person stops what runs.
+    fn stop(&mut self) -> Wanted {
+        if let Some(below) = &mut self.below {
+            below.hold_back();
+        }
+        Wanted::Stop
+    }
+
+    /// The program is told to leave: the terminal is given back already.
+    fn leave(&mut self) -> Wanted {
+        self.hand_over();
+        Wanted::Stop
+    }
+
+    fn heard(&mut self, news: News) -> Wanted {
+        match news {
+            News::Changed => Wanted::Nothing,
+            News::Stop => Wanted::Stop,
+            News::Steered(line) => {
+                self.steered.push(line);
+                Wanted::Nothing
+            }
+            News::Failed(problem) => {
+                self.notices.status(problem);
+                Wanted::Nothing
+            }
+        }
     }
 
     /// Shows what came so far, and leaves an empty line to write on.
     async fn make_room(&mut self) {
+        self.hand_over();
         let mut out = self.render();
         self.renderer.finish(&mut out);
+        let out = self.with_below(out);
         self.screen.write(out).await;
     }
 
     /// How long until something on the screen counts down by one.
     fn until_tick(&self) -> Option<Duration> {
-        let due = self.renderer.tick_due()?;
+        let below = self.below.as_ref().and_then(Below::due);
+        let due = self.renderer.tick_due().into_iter().chain(below).min()?;
         Some(due.saturating_sub(self.began.elapsed()))
     }
 
@@ -226,11 +355,32 @@ impl Front {
         let mut out = Output::new();
         for notice in self.notices.drain() {
             self.renderer.notice(&notice, now, &mut out);
+            if let Some(below) = &mut self.below {
+                below.noticed(&notice, now);
+            }
             if let Some(warning) = self.gauge.notice(&notice) {
                 self.renderer.status(&warning, &mut out);
             }
         }
+        for line in self.steered.drain(..) {
+            self.renderer.steered(STEERED_MARK, &line, &mut out);
+        }
         out
+    }
+}
+
+/// What the loop has to do about what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Nothing,
+    Stop,
+}
+
+/// What the person does below the stream; never anything where there is nothing below.
+async fn news(below: &mut Option<Below>) -> News {
+    match below {
+        Some(below) => below.news().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -86,7 +86,9 @@ impl Repl {
         if let Some(elsewhere) = &elsewhere {
             self.front.say(&elsewhere.line()).await;
         }
+        self.front.lead(self.driver.steering());
         let end = self.drive_to_end().await;
+        self.front.lead(None);
         if let Some(elsewhere) = elsewhere {
             elsewhere.leave(&self.engine);
         }

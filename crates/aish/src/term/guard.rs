@@ -136,7 +136,11 @@ impl Guard {
 
     /// The terminal as it is now, to be put back.
     fn before(&self) -> Quiet {
-        let now = self.found.terminal.as_ref().and_then(|(terminal, _)| tcgetattr(terminal).ok());
+        let now = self
+            .found
+            .terminal
+            .as_ref()
+            .and_then(|(terminal, _)| tcgetattr(terminal).ok());
         Quiet {
             found: Arc::clone(&self.found),
             before: now,

@@ -12,7 +12,9 @@ mod abilities;
 pub mod approval;
 pub mod clean;
 pub mod columns;
+pub mod command;
 pub mod countdown;
+pub mod footer;
 mod frame;
 pub mod guard;
 mod job;
@@ -27,7 +29,7 @@ pub mod screen;
 mod thinking;
 pub mod tty;
 
-pub use look::{Colour, Form, Look};
+pub use look::{Background, Colour, Form, Look};
 pub use output::{Output, Stream};
 
 #[cfg(test)]

@@ -1,0 +1,191 @@
+//! What is below the stream while something runs: the footer, the keys typed into it, and messages on their way into the turn.
+
+use super::steer::{Sent, Steer};
+use crate::repl::typing::{Heard, TypeAhead, Wish};
+use crate::term::footer::{Footer, Place};
+use crate::term::guard::{Guard, Quiet};
+use crate::term::{Look, Output, Stream};
+use aish_core::redact::Redactor;
+use aish_engine::Notice;
+use std::io;
+use std::time::Duration;
+
+/// What is pasted comes between brackets, or does not.
+const BRACKETED: (&str, &str) = ("\x1b[?2004h", "\x1b[?2004l");
+
+/// Who has the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The prompt: it shows the footer and reads keys.
+    Prompt,
+    /// A question, or whatever else was lent it.
+    Other,
+}
+
+/// What the person wants, or what became of it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum News {
+    /// What is shown has to change.
+    Changed,
+    /// What runs is to stop.
+    Stop,
+    /// That message is in the turn.
+    Steered(String),
+    /// It could not be written, and waits instead; one line.
+    Failed(String),
+}
+
+/// The part of the screen that is not the stream's.
+pub struct Below {
+    footer: Footer,
+    ahead: TypeAhead,
+    pub(super) steer: Steer,
+    holder: Holder,
+    /// Whether the terminal was told to bracket what is pasted.
+    brackets: bool,
+    /// Between two lines the terminal stays as it is while something runs, so that no key is lost to its own line editing.
+    _quiet: Quiet,
+}
+
+impl Below {
+    /// To be called within the runtime. The terminal does not echo from now on.
+    ///
+    /// # Errors
+    /// The terminal or its signals cannot be waited for.
+    pub fn open(guard: &Guard, redactor: Redactor) -> io::Result<Self> {
+        Ok(Self {
+            footer: Footer::new(redactor),
+            ahead: TypeAhead::open()?,
+            steer: Steer::default(),
+            holder: Holder::Other,
+            brackets: false,
+            _quiet: guard.quiet(),
+        })
+    }
+
+    /// Something begins to run.
+    pub fn begin(&mut self, now: Duration) {
+        self.footer.begin(now);
+    }
+
+    /// Somebody else has the terminal now. What that changes on it goes along with the next batch.
+    pub fn hand_over(&mut self, holder: Holder) {
+        self.holder = holder;
+    }
+
+    /// A notice is being shown.
+    pub fn noticed(&mut self, notice: &Notice, now: Duration) {
+        self.footer.heard(notice, now);
+    }
+
+    /// When the footer is to be drawn next; `None` while it is not to be.
+    pub fn due(&self) -> Option<Duration> {
+        (self.holder == Holder::Prompt).then(|| self.footer.due())
+    }
+
+    /// The batch with the footer taken away before and drawn again behind it, as whoever has the terminal wants it.
+    pub fn over(&mut self, out: Output, place: Place, look: Look, guard: &Guard) -> Output {
+        let line = match self.holder {
+            Holder::Prompt => self.footer.line(self.ahead.shown(), place.now, look),
+            Holder::Other => None,
+        };
+        let mut all = Output::new();
+        let brackets = self.holder == Holder::Prompt;
+        if std::mem::replace(&mut self.brackets, brackets) != brackets {
+            let (on, off) = BRACKETED;
+            all.push(Stream::Frame, if brackets { on } else { off });
+            if brackets {
+                guard.footer_begins();
+            }
+        }
+        let out = self.footer.over(out, line, place, look);
+        out.pieces().for_each(|(stream, text)| all.push(stream, text));
+        all
+    }
+
+    /// The next thing the person does, or the end of what they asked for. Never anything while somebody else has the terminal.
+    /// Nothing is lost when it is dropped.
+    pub async fn news(&mut self) -> News {
+        if self.holder == Holder::Other {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            sent = self.steer.sent() => self.sent(sent),
+            heard = self.ahead.heard() => self.heard(heard),
+        }
+    }
+
+    fn heard(&mut self, heard: Heard) -> News {
+        self.footer.touch();
+        match heard {
+            Heard::Screen => {
+                self.footer.forget();
+                self.brackets = false;
+                News::Changed
+            }
+            Heard::Keys(wishes) => {
+                let mut news = News::Changed;
+                for wish in wishes {
+                    match wish {
+                        Wish::Steer(line) => {
+                            if let Err(line) = self.steer.push(line) {
+                                self.ahead.put(line);
+                            }
+                        }
+                        Wish::Stop => {
+                            self.hold_back();
+                            news = News::Stop;
+                        }
+                    }
+                }
+                news
+            }
+        }
+    }
+
+    fn sent(&mut self, sent: Sent) -> News {
+        self.footer.touch();
+        match sent {
+            Sent::Taken(line) => News::Steered(line),
+            Sent::Late(line) => {
+                self.ahead.put(line);
+                News::Changed
+            }
+            Sent::Failed(line, problem) => {
+                self.ahead.put(line);
+                News::Failed(format!("not told yet, so that it comes after the turn: {problem}"))
+            }
+        }
+    }
+
+    /// The person stops what runs: what was to come after it is theirs again.
+    pub fn hold_back(&mut self) {
+        self.steer.rest().into_iter().for_each(|line| self.ahead.put(line));
+        self.ahead.hold_back();
+    }
+
+    /// What ran is over. All that is on its way arrives; what is not told by then waits.
+    pub async fn settle(&mut self) -> Vec<News> {
+        if self.holder == Holder::Other {
+            return Vec::new();
+        }
+        self.ahead.settle().await;
+        let mut news = Vec::new();
+        let rest = self.steer.rest();
+        if let Some(sent) = self.steer.settle().await {
+            news.push(self.sent(sent));
+        }
+        rest.into_iter().for_each(|line| self.ahead.put(line));
+        news
+    }
+
+    /// The first line that waits.
+    pub fn next(&mut self) -> Option<String> {
+        self.ahead.next()
+    }
+
+    /// Takes the line that is not done.
+    pub fn take_draft(&mut self) -> String {
+        self.ahead.take_draft()
+    }
+}

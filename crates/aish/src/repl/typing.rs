@@ -1,0 +1,159 @@
+//! Typing ahead: the keys that are pressed while something runs (SPEC 3.5a).
+//!
+//! A [`TypeAhead`] is there at a terminal with an editor, and reads it while the editor does not. [`keys`] makes keys of bytes,
+//! [`draft`] is the line they edit, [`typed`] the lines that wait. What is to be done about a key that is more than text comes out
+//! of [`TypeAhead::heard`]; lines that wait are taken one by one with [`TypeAhead::next`] once nothing runs.
+
+mod draft;
+mod keys;
+mod tap;
+mod typed;
+
+pub use typed::Wish;
+
+use crate::term::footer;
+use keys::{Key, Keys};
+use rustix::process::Signal;
+use std::io;
+use std::time::Duration;
+use tap::Tap;
+use tokio::signal::unix::{self, SignalKind, signal};
+use tokio::time::{Instant, timeout};
+use typed::Typed;
+
+/// Escape that nothing follows for so long is a key of its own.
+const ESCAPE_ALONE_MS: u64 = 50;
+/// A paste whose end does not come for so long has none.
+const PASTE_END_MS: u64 = 500;
+/// How long all that is on its way when a turn ends is waited for.
+const SETTLE_MS_MAX: u64 = 3_000;
+
+/// What happened at the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Keys that ask for something, in order; none where they only changed what is typed.
+    Keys(Vec<Wish>),
+    /// The screen is not as it was: it has another size, or was somebody else's for a while.
+    Screen,
+}
+
+/// What is typed while something runs.
+pub struct TypeAhead {
+    tap: Tap,
+    keys: Keys,
+    typed: Typed,
+    /// When a beginning of a key that is held is none any more.
+    alone: Option<Instant>,
+    resized: unix::Signal,
+    continued: unix::Signal,
+}
+
+impl TypeAhead {
+    /// Reads nothing yet. To be called within the runtime.
+    ///
+    /// # Errors
+    /// Standard input or signals cannot be waited for.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self {
+            tap: Tap::open()?,
+            keys: Keys::default(),
+            typed: Typed::default(),
+            alone: None,
+            resized: signal(SignalKind::window_change())?,
+            continued: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
+        })
+    }
+
+    /// The next thing that happens. Nothing is lost when it is dropped.
+    pub async fn heard(&mut self) -> Heard {
+        tokio::select! {
+            bytes = self.tap.bytes() => Heard::Keys(self.take(&bytes)),
+            () = until(self.alone) => {
+                self.alone = None;
+                let key = self.keys.pause();
+                Heard::Keys(self.press(key.into_iter().collect()))
+            }
+            _ = self.resized.recv() => Heard::Screen,
+            _ = self.continued.recv() => Heard::Screen,
+        }
+    }
+
+    /// What was running is over: a key or a paste that is half read is read to its end, for whoever reads next could only take
+    /// the rest of it for something else.
+    pub async fn settle(&mut self) {
+        let end = Instant::now() + Duration::from_millis(SETTLE_MS_MAX);
+        while (self.keys.is_unfinished() || self.keys.is_pasting()) && Instant::now() < end {
+            let pause_ms = if self.keys.is_pasting() {
+                PASTE_END_MS
+            } else {
+                ESCAPE_ALONE_MS
+            };
+            match timeout(Duration::from_millis(pause_ms), self.tap.bytes()).await {
+                // Nothing runs any more that could be stopped; what was to steer waits like the rest.
+                Ok(bytes) => {
+                    for wish in self.take(&bytes) {
+                        self.put_off(wish);
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        let rest = self.keys.end_paste().or_else(|| self.keys.pause());
+        self.alone = None;
+        for wish in self.press(rest.into_iter().collect()) {
+            self.put_off(wish);
+        }
+    }
+
+    /// What asks for something that nobody can do any more.
+    fn put_off(&mut self, wish: Wish) {
+        match wish {
+            Wish::Steer(line) => self.typed.put(line),
+            Wish::Stop => {}
+        }
+    }
+
+    /// A line that could not go where it was sent waits for the end of the turn.
+    pub fn put(&mut self, line: String) {
+        self.typed.put(line);
+    }
+
+    /// The lines that wait are the person's again: what they were to come after was stopped.
+    pub fn hold_back(&mut self) {
+        self.typed.hold_back();
+    }
+
+    /// The first line that waits.
+    pub fn next(&mut self) -> Option<String> {
+        self.typed.next()
+    }
+
+    /// Takes the line that is not done.
+    pub fn take_draft(&mut self) -> String {
+        self.typed.take_draft()
+    }
+
+    /// As the footer shows it.
+    pub fn shown(&self) -> footer::Typed<'_> {
+        self.typed.shown()
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Vec<Wish> {
+        let keys = self.keys.push(bytes);
+        let is_open = self.keys.is_unfinished();
+        self.alone = is_open.then(|| Instant::now() + Duration::from_millis(ESCAPE_ALONE_MS));
+        self.press(keys)
+    }
+
+    fn press(&mut self, keys: Vec<Key>) -> Vec<Wish> {
+        keys.iter().filter_map(|key| self.typed.key(key)).collect()
+    }
+}
+
+/// Resolves then; never, without a time.
+async fn until(then: Option<Instant>) {
+    match then {
+        Some(then) => tokio::time::sleep_until(then).await,
+        None => std::future::pending().await,
+    }
+}
