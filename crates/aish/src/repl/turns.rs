@@ -12,7 +12,7 @@ use crate::term::tty::{Line, Person as _, Tty};
 use crate::usage::{self, Tally};
 use aish_core::message::Part;
 use aish_core::turn::{StopReason, Turn};
-use aish_engine::{EngineError, Finished, Outcome, Pending, Questioned};
+use aish_engine::{EngineError, Finished, Outcome, Pending, Proposals, Questioned};
 use std::io;
 use std::path::PathBuf;
 
@@ -86,6 +86,12 @@ impl Repl {
         if let Some(elsewhere) = &elsewhere {
             self.front.say(&elsewhere.line()).await;
         }
+        // A shell can be lost; what cannot be run is not asked for.
+        let proposals = match self.shell {
+            Some(_) => Proposals::Offered,
+            None => Proposals::NotOffered,
+        };
+        self.engine.update(|settings| settings.proposals = proposals);
         self.front.lead(self.driver.steering());
         let end = self.drive_to_end().await;
         self.front.lead(None);
@@ -95,6 +101,9 @@ impl Repl {
         let end = end?;
         if end == TurnEnd::Over(StopReason::Limit) && self.wants_to_go_on().await {
             return Box::pin(self.say_to_model(GO_ON, Vec::new())).await;
+        }
+        if let TurnEnd::Over(_) = end {
+            self.offer_proposals().await?;
         }
         Ok(end)
     }

@@ -93,15 +93,18 @@ pub fn parse(line: Option<&str>) -> Reply {
         "s" => Reply::Save,
         "?" => Reply::Explain,
         _ if line.starts_with(['y', 'Y']) => Reply::Once,
-        _ => {
-            let reason = line.split_once([' ', ',', ':']).and_then(|(word, reason)| {
-                let is_no = word.eq_ignore_ascii_case("n") || word.eq_ignore_ascii_case("no");
-                let reason = reason.trim();
-                (is_no && !reason.is_empty()).then(|| reason.to_owned())
-            });
-            Reply::No { reason }
-        }
+        _ => Reply::No {
+            reason: reason_of(line),
+        },
     }
+}
+
+/// The reason in `n REASON`, `no, REASON`.
+pub(super) fn reason_of(line: &str) -> Option<String> {
+    let (word, reason) = line.split_once([' ', ',', ':'])?;
+    let is_no = word.eq_ignore_ascii_case("n") || word.eq_ignore_ascii_case("no");
+    let reason = reason.trim();
+    (is_no && !reason.is_empty()).then(|| reason.to_owned())
 }
 
 /// Asks until there is a decision.

@@ -20,6 +20,7 @@ pub mod guard;
 mod job;
 mod look;
 mod output;
+pub mod proposal;
 mod prose;
 pub mod questions;
 pub mod quote;

@@ -1,0 +1,396 @@
+//! Commands a reply proposed for the person's own shell (SPEC 8.4): judged, asked about and run there, one by one, once the turn
+//! is over.
+//!
+//! What is proposed is said by the text as it was shown: lines of the last reply that begin with `CMD:`, outside of code and
+//! quotations. Policy judges each as it judges the tool that runs commands (SPEC 5), in the directory the shell is in by then.
+//!
+//! | policy | `confirm_cmd` | |
+//! |---|---|---|
+//! | deny | | said, with the rule; the person's `!` remains |
+//! | mode `full` | | runs |
+//! | allow | false | runs |
+//! | allow | true | asked |
+//! | ask | | asked |
+//!
+//! What runs without a question runs only while all goes well: after one that failed, the next may mean another place.
+
+use super::reader::Input;
+use super::route::{self, Mark, Route};
+use super::{Repl, ReplError};
+use crate::term::proposal::{self, Reply};
+use aish_core::event::{AnsweredBy, Proposed, Refusal, Refused};
+use aish_core::id::ReplyId;
+use aish_core::policy::{ApprovalMode, Verdict};
+use aish_core::sanitize;
+use aish_engine::{JudgedCommand, LastReply};
+use aish_markdown::{Background, Colour, Links, Look, Markdown};
+
+/// What begins the line that proposes a command.
+const MARK: &str = "CMD:";
+/// Commands of one reply that are put to the person; nobody reads more of them.
+const PROPOSALS_MAX: usize = 10;
+/// Columns of a screen that nobody sees.
+const COLUMNS: usize = 80;
+/// Why a command is not offered whose text is not what it looks like.
+const CANNOT_BE_SHOWN: &str = "it holds characters that cannot be shown";
+/// Why one that would run without a question does not.
+const AFTER_A_FAILURE: &str = "one before it failed or did not run";
+
+/// Whether a proposed command that policy allows is asked about all the same (`shell.confirm_cmd`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirm {
+    /// It is.
+    Always,
+    /// Only where policy asks.
+    WherePolicyAsks,
+}
+
+/// A command that was proposed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Proposal {
+    /// The line as it was shown.
+    line: String,
+    /// Whether it is the line the model wrote: what cannot be shown as it is must not run.
+    shown: Shown,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    AsItIs,
+    Escaped,
+}
+
+/// One of them, as it is put to the person.
+struct Offer<'a> {
+    reply_id: &'a ReplyId,
+    proposal: &'a Proposal,
+    /// Which of how many, from 1.
+    place: (usize, usize),
+    before: Before,
+}
+
+/// What came of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// All ran, and well.
+    AllWell,
+    /// One failed, or did not run.
+    Broken,
+}
+
+/// What the person decided.
+enum Decision {
+    /// This runs: the proposed line, or what they made of it.
+    Run(String),
+    /// It does not.
+    Decline { reason: Option<String> },
+    /// Neither it nor those after it.
+    Quit,
+}
+
+/// What comes after a proposal.
+enum After {
+    /// The next one.
+    Next(Before),
+    /// None: the person said so.
+    Quit,
+    /// None: there is no shell, or no program, to go on in.
+    Leave,
+}
+
+impl Repl {
+    /// Puts what the reply of the turn that just ended proposes to the person, and runs what may run.
+    pub(super) async fn offer_proposals(&mut self) -> Result<(), ReplError> {
+        if self.shell.is_none() {
+            return Ok(());
+        }
+        let Some(LastReply { reply_id, text }) = self.driver.last_reply() else {
+            return Ok(());
+        };
+        let all = proposed(&text);
+        let (offered, surplus) = all.split_at(all.len().min(PROPOSALS_MAX));
+        let mut before = Before::AllWell;
+        for (n, proposal) in offered.iter().enumerate() {
+            let offer = Offer {
+                reply_id: &reply_id,
+                proposal,
+                place: (n + 1, offered.len()),
+                before,
+            };
+            match self.offer(&offer).await? {
+                After::Next(so_far) => before = so_far,
+                After::Quit => {
+                    for rest in all.get(n..).unwrap_or_default() {
+                        self.refused(&reply_id, &rest.line, Refusal::Declined, None).await;
+                    }
+                    return Ok(());
+                }
+                After::Leave => return Ok(()),
+            }
+        }
+        if !surplus.is_empty() {
+            let why = format!("only {PROPOSALS_MAX} commands of a reply are offered");
+            self.front
+                .say(&format!("{} more not offered: {why}", surplus.len()))
+                .await;
+            for proposal in surplus {
+                self.refused(&reply_id, &proposal.line, Refusal::NotOffered, Some(why.clone()))
+                    .await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn offer(&mut self, offer: &Offer<'_>) -> Result<After, ReplError> {
+        let line = offer.proposal.line.as_str();
+        if offer.proposal.shown == Shown::Escaped {
+            return Ok(self.pass_over(offer, Refusal::NotOffered, CANNOT_BE_SHOWN).await);
+        }
+        let judged = match self.driver.judge_command(line) {
+            Ok(judged) => judged,
+            Err(problem) => return Ok(self.pass_over(offer, Refusal::NotOffered, &problem).await),
+        };
+        let settings = self.engine.settings();
+        let asks = match judged.judgement.verdict {
+            Verdict::Deny | Verdict::Invalid => {
+                return Ok(self.pass_over(offer, Refusal::Denied, &judged.judgement.rule).await);
+            }
+            Verdict::Ask => true,
+            Verdict::Allow => settings.mode != ApprovalMode::Full && self.options.confirm == Confirm::Always,
+        };
+        if asks {
+            return self.ask_and_run(offer, &judged).await;
+        }
+        if offer.before == Before::Broken {
+            return Ok(self.pass_over(offer, Refusal::NotOffered, AFTER_A_FAILURE).await);
+        }
+        let shown = format!("runs {} ({})", sanitize::single_line(line), judged.judgement.rule);
+        self.front.say(&shown).await;
+        self.run_proposed(offer, line, AnsweredBy::Rule, judged).await
+    }
+
+    /// Asks, and asks again after an explanation; runs what the person wants to run.
+    async fn ask_and_run(&mut self, offer: &Offer<'_>, judged: &JudgedCommand) -> Result<After, ReplError> {
+        let line = offer.proposal.line.as_str();
+        let wanted = match self.decide_on(offer, judged).await? {
+            _ if self.front.leave_status().is_some() => return Ok(After::Leave),
+            Decision::Run(wanted) => wanted,
+            Decision::Quit => return Ok(After::Quit),
+            Decision::Decline { reason } => {
+                self.refused(offer.reply_id, line, Refusal::Declined, reason).await;
+                return Ok(After::Next(Before::Broken));
+            }
+        };
+        // What the person made of it is another command, and rules may have come since it was asked about.
+        let now = match self.driver.judge_command(&wanted) {
+            Ok(now) if now.judgement.verdict != Verdict::Deny => now,
+            Ok(now) => return Ok(self.pass_over(offer, Refusal::Denied, &now.judgement.rule).await),
+            Err(problem) => return Ok(self.pass_over(offer, Refusal::NotOffered, &problem).await),
+        };
+        self.run_proposed(offer, &wanted, AnsweredBy::Terminal, now).await
+    }
+
+    async fn decide_on(&mut self, offer: &Offer<'_>, judged: &JudgedCommand) -> Result<Decision, ReplError> {
+        let line = offer.proposal.line.as_str();
+        let look = self.front.renderer.look();
+        let rule = &judged.judgement.rule;
+        let why = match judged.judgement.verdict {
+            Verdict::Allow => format!("allowed by: {rule}"),
+            Verdict::Ask | Verdict::Deny | Verdict::Invalid => format!("asked because: {rule}"),
+        };
+        let mut question = proposal::prompt(line, &why, offer.place, look);
+        loop {
+            let Some(answer) = self.ask_line(&question).await else {
+                return Ok(Decision::Quit);
+            };
+            match proposal::parse(&answer) {
+                Reply::Run => return Ok(Decision::Run(line.to_owned())),
+                Reply::Edit => return self.edit_proposal(line).await,
+                Reply::No { reason } => return Ok(Decision::Decline { reason }),
+                Reply::Quit => return Ok(Decision::Quit),
+                Reply::Explain => question = proposal::explanation(look) + &proposal::question(line, look),
+            }
+        }
+    }
+
+    /// Lets the person change it at the prompt, where it stands as a line for the shell.
+    async fn edit_proposal(&mut self, line: &str) -> Result<Decision, ReplError> {
+        let typed_ahead = std::mem::replace(&mut self.prefill, format!("{}{line}", Mark::Shell.character()));
+        let input = self.read().await?;
+        self.prefill = typed_ahead;
+        let Input::Line(text) = input else {
+            return Ok(Decision::Quit);
+        };
+        Ok(match route::route(&text) {
+            Route::Shell(command) | Route::Open(command) => Decision::Run(command),
+            Route::Nothing => Decision::Decline { reason: None },
+            Route::Meta(_) | Route::Model(_) | Route::Why => {
+                // It is no command any more: it waits for its own Enter.
+                self.prefill = text;
+                Decision::Decline { reason: None }
+            }
+        })
+    }
+
+    async fn run_proposed(
+        &mut self,
+        offer: &Offer<'_>,
+        line: &str,
+        allowed: AnsweredBy,
+        judged: JudgedCommand,
+    ) -> Result<After, ReplError> {
+        let original = offer.proposal.line.as_str();
+        let proposed = Proposed {
+            reply_id: offer.reply_id.clone(),
+            allowed,
+            rule: judged.judgement.rule,
+            digest: judged.digest,
+            instead_of: (line != original).then(|| original.to_owned()),
+        };
+        let ran = self.run_live(line, Some(proposed)).await?;
+        if let Some(shell) = &self.shell {
+            shell.known().outdate();
+        }
+        if self.left_shell.is_some() || self.front.leave_status().is_some() || self.shell.is_none() {
+            return Ok(After::Leave);
+        }
+        Ok(After::Next(match ran {
+            Some(command) if command.status == Some(0) => offer.before,
+            Some(_) => Before::Broken,
+            None => {
+                let why = "the shell did not run it".to_owned();
+                self.refused(offer.reply_id, line, Refusal::NotOffered, Some(why)).await;
+                Before::Broken
+            }
+        }))
+    }
+
+    /// Says why it does not run, without having asked.
+    async fn pass_over(&mut self, offer: &Offer<'_>, why: Refusal, reason: &str) -> After {
+        let line = offer.proposal.line.as_str();
+        let refused = refusal(offer.reply_id, line, why, Some(reason.to_owned()));
+        self.front
+            .say(&format!(
+                "not run: {} ({})",
+                sanitize::single_line(line),
+                refused.words()
+            ))
+            .await;
+        self.record_refusal(&refused).await;
+        After::Next(Before::Broken)
+    }
+
+    /// Keeps that it did not run, so that the model hears of it with the next question.
+    async fn refused(&mut self, reply_id: &ReplyId, line: &str, why: Refusal, reason: Option<String>) {
+        self.record_refusal(&refusal(reply_id, line, why, reason)).await;
+    }
+
+    async fn record_refusal(&mut self, refused: &Refused) {
+        if let Err(error) = self.driver.record_refused(refused).await {
+            self.front.say(&error.to_string()).await;
+        }
+    }
+}
+
+fn refusal(reply_id: &ReplyId, line: &str, why: Refusal, reason: Option<String>) -> Refused {
+    Refused {
+        line: line.to_owned(),
+        reply_id: reply_id.clone(),
+        why,
+        reason,
+    }
+}
+
+/// What a text proposes, as a terminal would have shown it.
+fn proposed(text: &str) -> Vec<Proposal> {
+    if !text.contains(MARK) {
+        return Vec::new();
+    }
+    let mut markdown = Markdown::new(Look {
+        columns: COLUMNS,
+        colour: Colour::None,
+        links: Links::Plain,
+        background: Background::Dark,
+    });
+    let mut screen = String::new();
+    markdown.push(text, &mut screen);
+    markdown.finish(&mut screen);
+    let escaped: Vec<String> = text.split('\n').filter_map(escaped_command).collect();
+    let commands = markdown.commands().iter();
+    commands
+        .map(|line| Proposal {
+            line: line.clone(),
+            shown: if escaped.contains(line) || sanitize::single_line(line) != *line {
+                Shown::Escaped
+            } else {
+                Shown::AsItIs
+            },
+        })
+        .collect()
+}
+
+/// The command of a line that could not be shown as it was written, as it was shown.
+fn escaped_command(line: &str) -> Option<String> {
+    let written = line.strip_suffix('\r').unwrap_or(line).strip_prefix(MARK)?;
+    let shown = sanitize::multi_line(written);
+    (shown != written).then(|| shown.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<(String, Shown)> {
+        proposed(text)
+            .into_iter()
+            .map(|found| (found.line, found.shown))
+            .collect()
+    }
+
+    /// SPEC 8.4: lines of the text that begin with the mark propose; quoted ones, code and anything in the middle do not.
+    #[test]
+    fn what_is_proposed() {
+        let plain = |line: &str| (line.to_owned(), Shown::AsItIs);
+        assert_eq!(
+            lines("Do this:\nCMD: cd /srv\nCMD:make  -j2 \r\nand see.\n"),
+            [plain("cd /srv"), plain("make  -j2")]
+        );
+        for text in [
+            "",
+            "say CMD: ls",
+            "```\nCMD: ls\n```",
+            "> CMD: ls",
+            "- CMD: ls",
+            "    CMD: ls",
+            "`CMD: ls`",
+            "CMD:\n",
+            "cmd: ls",
+            "**CMD:** ls",
+            "```\nCMD: ls",
+        ] {
+            assert_eq!(lines(text), [], "{text:?}");
+        }
+    }
+
+    /// SPEC 8.8: what is shown is what runs: a command that could not be shown as it is does not run.
+    #[test]
+    fn what_cannot_be_shown() {
+        for hostile in [
+            "ls\u{1b}[2K; rm x",
+            "ls \u{202e}fdr-",
+            "l\u{200b}s",
+            "a\rb",
+            "a\tb",
+            "a\0b",
+        ] {
+            let found = lines(&format!("CMD: {hostile}\n"));
+            assert_eq!(found.len(), 1, "{hostile:?}");
+            assert!(found.iter().all(|(_, shown)| *shown == Shown::Escaped), "{hostile:?}");
+        }
+        // What only looks like an escape is as it is shown.
+        assert_eq!(
+            lines("CMD: printf '\\x1b[0m'"),
+            [("printf '\\x1b[0m'".to_owned(), Shown::AsItIs)]
+        );
+    }
+}

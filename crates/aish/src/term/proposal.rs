@@ -1,0 +1,133 @@
+//! The question about a command that a reply proposes for the person's own shell (SPEC 8.4): what is shown, and what an answer
+//! means.
+//!
+//! | answer | meaning |
+//! |---|---|
+//! | begins with `y` or `Y` | it runs |
+//! | exactly `e` | it is edited first |
+//! | exactly `q` | neither this one nor those after it |
+//! | exactly `?` | explains and asks again |
+//! | `n REASON`, `no REASON` | no, and the model is told why |
+//! | anything else | no |
+//!
+//! *All* of the command is shown, and nothing that cannot be: what is shown is what runs.
+
+use super::approval::reason_of;
+use super::look::{BOLD, DIM, Look};
+use super::rows::{Rows, width_of};
+use aish_core::sanitize;
+
+/// Before a row that goes on with the command.
+const WRAP_START: &str = "    ";
+/// What may be answered.
+const CHOICES: &str = "[y/N/e/q] ";
+
+/// What an answer means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It runs.
+    Run,
+    /// It is edited first.
+    Edit,
+    /// It does not run, perhaps with a reason for the model.
+    No {
+        /// Why not.
+        reason: Option<String>,
+    },
+    /// Neither it nor those after it.
+    Quit,
+    /// What do these letters mean?
+    Explain,
+}
+
+/// Reads an answer.
+pub fn parse(line: &str) -> Reply {
+    match line {
+        "e" => Reply::Edit,
+        "q" => Reply::Quit,
+        "?" => Reply::Explain,
+        _ if line.starts_with(['y', 'Y']) => Reply::Run,
+        _ => Reply::No {
+            reason: reason_of(line),
+        },
+    }
+}
+
+/// The whole question: `why` it is asked and which of how many it is (from 1), then the command.
+pub fn prompt(command: &str, why: &str, place: (usize, usize), look: Look) -> String {
+    let (n, of) = place;
+    let which = if of > 1 {
+        format!("proposed command {n} of {of}")
+    } else {
+        "proposed command".to_owned()
+    };
+    let mut head = String::new();
+    let mut rows = Rows::new("", "  ", look.width());
+    rows.push(&format!("{which} · {}", sanitize::single_line(why)), &mut head);
+    rows.break_row(&mut head);
+    look.paint(DIM, &head) + &question(command, look)
+}
+
+/// `run 'command'? [y/N/e/q] `.
+pub fn question(command: &str, look: Look) -> String {
+    let mut out = String::new();
+    let mut rows = Rows::new("", WRAP_START, look.width());
+    rows.push(&format!("run '{}'?", sanitize::single_line(command)), &mut out);
+    // The choices stay together: a person looks for them.
+    let fits = rows.column() + width_of(" ") + width_of(CHOICES) <= look.width();
+    out.push_str(if fits { " " } else { "\n" });
+    look.paint(BOLD, &out) + CHOICES
+}
+
+/// What the letters mean.
+pub fn explanation(look: Look) -> String {
+    let text = "  y         run it in your shell\n  e         edit it first; Enter runs it then\n  \
+                n REASON  do not run it, and tell the model why; any other answer is no as well\n  \
+                q         run neither this one nor those after it (Ctrl-C too)\n";
+    look.paint(DIM, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Form;
+    use super::*;
+
+    fn look(columns: usize) -> Look {
+        Look {
+            columns,
+            form: Form::Framed,
+            ..Look::PLAIN
+        }
+    }
+
+    /// SPEC 8.4, 8.8: all of the command is shown, on any width, and nothing that acts on the terminal; what a command says of
+    /// itself cannot look like the question.
+    #[test]
+    fn shown() {
+        let long = format!("tar -C /srv {} -f backup.tar", "--exclude='*.o' ".repeat(4).trim_end());
+        insta::assert_snapshot!(prompt(&long, "asked because: mode ask", (1, 2), look(80)), @"");
+        insta::assert_snapshot!(prompt(&long, "asked because: mode ask", (1, 1), look(40)), @"");
+        insta::assert_snapshot!(prompt("ls'? [y/N/e/q] \x1b[2K\nrm x", "rule\r", (2, 2), look(200)), @"");
+        assert_eq!(question("ls", look(80)), "run 'ls'? [y/N/e/q] ");
+    }
+
+    /// SPEC 8.4: only a yes is a yes.
+    #[test]
+    fn answers() {
+        let no = |reason: Option<&str>| Reply::No {
+            reason: reason.map(str::to_owned),
+        };
+        let check = |line: &str, expect: Reply| assert_eq!(parse(line), expect, "{line:?}");
+        check("y", Reply::Run);
+        check("Yes", Reply::Run);
+        check("e", Reply::Edit);
+        check("q", Reply::Quit);
+        check("?", Reply::Explain);
+        check("", no(None));
+        check("E", no(None));
+        check("quit", no(None));
+        check("edit", no(None));
+        check("\x1by", no(None));
+        check("n too slow", no(Some("too slow")));
+    }
+}
