@@ -3,6 +3,7 @@
 //! A line with a mark goes where the mark says. Of any other the router decides; a command that is mistyped runs nowhere and is
 //! offered as it was meant. What the person flipped is kept for the next time.
 
+use super::editor::recall::NOT_KEPT_PREFIX;
 use super::prompt::{self, Last, PromptText, Saved};
 use super::route::{self, Route};
 use super::router::{Decision, kept};
@@ -13,6 +14,7 @@ use aish_core::event::Body;
 use aish_core::sanitize;
 use aish_core::turn::StopReason;
 use aish_shell::route::{Route as Guessed, Sent};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// How long a line that is no command waits to hear whether the shell knows better: its start-up files may take some time.
@@ -29,8 +31,8 @@ impl Repl {
                 self.front.say(&mistake.to_string()).await;
                 Ok(Next::Prompt)
             }
-            Route::Shell(command) => self.send_to_shell(&command).await,
-            Route::Model(text) => self.send_to_model(&text).await,
+            Route::Shell(command) => self.send_to_shell(&in_no_history(line, &command)).await,
+            Route::Model(text) => self.send_to_model(&in_no_history(line, &text)).await,
             Route::Why => self.dispatch_why().await,
             Route::Open(text) => self.dispatch_open(line, &text).await,
         }
@@ -53,8 +55,8 @@ impl Repl {
         }
         match decision.route {
             Guessed::Nothing => Ok(Next::Prompt),
-            Guessed::Command => self.send_to_shell(text).await,
-            Guessed::Question => self.send_to_model(text).await,
+            Guessed::Command => self.send_to_shell(&in_no_history(line, text)).await,
+            Guessed::Question => self.send_to_model(&in_no_history(line, text)).await,
             Guessed::Mistyped { instead } => {
                 let typed = sanitize::single_line(first_difference(text, &instead));
                 let meant = sanitize::single_line(&instead);
@@ -72,13 +74,22 @@ impl Repl {
     /// Where the line goes; `None` where there is nothing but the model.
     async fn decide(&mut self, text: &str) -> Option<Decision> {
         let router = self.router.clone()?;
-        if let (false, Some(shell)) = (router.guessed(text) == Guessed::Command, &mut self.shell) {
-            // It answers at once, but for the first line of all; one that never does holds up nobody twice.
-            if tokio::time::timeout(TOLD_MAX, known::told(shell)).await.is_err() {
-                shell.known().expect_nothing();
-            }
+        if router.guessed(text) != Guessed::Command {
+            self.hear_shell().await;
         }
         Some(router.decide(text))
+    }
+
+    /// Hears what the shell knows, where it has not said yet. It answers at once, but while it reads its start-up files.
+    async fn hear_shell(&mut self) {
+        let Some(shell) = &mut self.shell else { return };
+        let known = shell.known();
+        if !known.is_awaited() && known.is_complete() {
+            return;
+        }
+        if tokio::time::timeout(TOLD_MAX, known::told(shell)).await.is_err() {
+            known.gave_up();
+        }
     }
 
     /// Keeps where the person sent a line. One that has a secret in it, or begins with a space so that nobody keeps it, is not.
@@ -153,6 +164,16 @@ impl Repl {
             }),
             _ => None,
         }
+    }
+}
+
+/// What is sent of a line. One that begins with a space is in nobody's history: it keeps its space, by which the shell's own
+/// knows it, and ours.
+fn in_no_history<'a>(line: &str, sent: &'a str) -> Cow<'a, str> {
+    if line.starts_with(NOT_KEPT_PREFIX) {
+        Cow::Owned(format!("{NOT_KEPT_PREFIX}{sent}"))
+    } else {
+        Cow::Borrowed(sent)
     }
 }
 

@@ -17,6 +17,8 @@ pub const INDICATOR_MORE: &str = "· ";
 
 /// A command that took at least this long has its time in the prompt.
 const DURATION_MIN: Duration = Duration::from_secs(2);
+/// What `$?` is after Ctrl-C, Ctrl-\ and Ctrl-Z: 128 and the number of the signal.
+const BY_KEYS: [i32; 3] = [130, 131, 148];
 /// What stands for the directories above those that are named.
 const ABOVE: &str = "…/";
 /// The prompt may take one part in so many of the width, where there is something to leave out.
@@ -51,12 +53,9 @@ impl Last {
         self.status != Some(0)
     }
 
-    /// How it ended, for a person: `exit 1`.
-    pub fn end(self) -> String {
-        match self.status {
-            Some(status) => format!("exit {status}"),
-            None => "ended by a signal".to_owned(),
-        }
+    /// True if the person may wonder why: what their own keys ended or stopped is no riddle.
+    pub fn is_puzzling(self) -> bool {
+        self.has_failed() && !self.status.is_some_and(|status| BY_KEYS.contains(&status))
     }
 }
 
@@ -237,6 +236,21 @@ mod tests {
         check(Some(130), 1, "~/src desk ✗ 130 ");
         check(Some(1), 61, "~/src desk ✗ 1 1m01s ");
         check(None, 3723, "~/src desk ✗ 1h02m ");
+    }
+
+    /// SPEC 8.3: nobody is invited to ask why what they stopped has stopped.
+    #[test]
+    fn riddles() {
+        let last = |status: Option<i32>| Last {
+            status,
+            duration: Duration::ZERO,
+        };
+        for status in [Some(1), Some(127), Some(139), None] {
+            assert!(last(status).is_puzzling(), "{status:?}");
+        }
+        for status in [0, 130, 148] {
+            assert!(!last(Some(status)).is_puzzling(), "{status}");
+        }
     }
 
     /// SPEC 8.9: a narrow terminal keeps the end of the directory and every warning; the model goes first.

@@ -12,7 +12,7 @@ use aish_command::Grammar;
 use aish_shell::Dialect;
 use aish_shell::route::{Kind, Known, Names};
 use programs::{Programs, Search};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -53,6 +53,8 @@ struct Facts {
     search: Search,
     /// The shell may know something else by now.
     outdated: bool,
+    /// It was waited for in vain.
+    silent: bool,
 }
 
 /// What a shell is begun with, as far as it says what can be run.
@@ -96,7 +98,8 @@ impl Known for Knowledge {
                 (Some(_) | None, _) => facts.directory.join(word),
             }
         };
-        path.symlink_metadata().is_ok()
+        // Nobody knows yet where a relative one begins.
+        path.is_absolute() && path.symlink_metadata().is_ok()
     }
 
     fn near(&self, word: &str) -> Option<String> {
@@ -128,6 +131,18 @@ impl Knowledge {
         }
     }
 
+    /// The names that begin so, in order, each with what it is; a limited number of them.
+    pub fn names_with(&self, prefix: &str, names_max: usize) -> Vec<(String, Kind)> {
+        let facts = self.read();
+        let programs = facts.programs.names().map(|name| (name, Kind::Program));
+        let own = facts.own.iter().map(|(name, kind)| (&**name, *kind));
+        let fitting = programs.chain(own).filter(|(name, _)| name.starts_with(prefix));
+        // What the shell has itself hides the program of that name.
+        let names: BTreeMap<&str, Kind> = fitting.collect();
+        let names = names.into_iter().take(names_max);
+        names.map(|(name, kind)| (name.to_owned(), kind)).collect()
+    }
+
     /// Relative paths begin there.
     pub fn enter(&self, directory: &Path) {
         if self.read().directory != directory {
@@ -140,9 +155,15 @@ impl Knowledge {
         self.write().outdated = true;
     }
 
-    /// Nothing more is to be heard of the shell before the next command.
-    pub fn expect_nothing(&self) {
-        self.write().outdated = false;
+    /// Whether what the shell says of itself is worth waiting for: there may be something new, and it answers.
+    pub fn is_awaited(&self) -> bool {
+        let facts = self.read();
+        facts.outdated && !facts.silent
+    }
+
+    /// It was waited for in vain: nobody waits again until it has answered.
+    pub fn gave_up(&self) {
+        self.write().silent = true;
     }
 
     /// Whether the programs were read: a word that is nothing before may still be one.
@@ -167,6 +188,7 @@ impl Knowledge {
         {
             let mut facts = self.write();
             facts.outdated = false;
+            facts.silent = false;
             if facts.own != answer.own {
                 facts.own = answer.own;
                 facts.find_nearest();
@@ -236,6 +258,21 @@ impl Knowledge {
     }
 }
 
+#[cfg(test)]
+impl Knowledge {
+    /// A bash that has these programs.
+    pub fn of_bash<const N: usize>(names: [&str; N]) -> Self {
+        let known = Self::of_programs(names);
+        {
+            let mut facts = known.write();
+            facts.dialect = Some(Dialect::Bash);
+            facts.own = answer::usual(Dialect::Bash);
+            facts.find_nearest();
+        }
+        known
+    }
+}
+
 impl Facts {
     fn find_nearest(&mut self) {
         let own = self.own.keys().map(|name| &**name);
@@ -259,16 +296,7 @@ pub async fn told(shell: &mut UserShell) {
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
-    known.expect_nothing();
     known.searched().await;
-}
-
-/// The same beside whatever else is waited for: it never ends.
-pub async fn follow(shell: Option<&mut UserShell>) {
-    if let Some(shell) = shell {
-        told(shell).await;
-    }
-    std::future::pending().await
 }
 
 #[cfg(test)]

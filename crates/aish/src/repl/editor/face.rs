@@ -8,7 +8,7 @@ use crate::repl::router::{Because, Router, Seen, Way};
 use crate::term::{Colour, Look};
 use aish_core::sanitize;
 use anstyle::Style;
-use reedline::{Color, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus};
+use reedline::{Color, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unicode_width::UnicodeWidthStr as _;
@@ -17,6 +17,8 @@ use unicode_width::UnicodeWidthStr as _;
 pub const SHELL_INDICATOR: &str = "$ ";
 const META_INDICATOR: &str = ": ";
 const MISTYPED_INDICATOR: &str = "✗ ";
+/// While keys are commands of vi.
+const COMMAND_MODE_INDICATOR: &str = "❮ ";
 /// Hints are short in terminals of this width and less.
 const NARROW_COLUMNS: usize = 60;
 /// Columns between a line and its hint.
@@ -99,9 +101,8 @@ fn hint(seen: &Seen, text: &PromptText, columns: usize) -> String {
     let is_narrow = columns <= NARROW_COLUMNS;
     let wide_or = |wide: &str, narrow: &str| if is_narrow { narrow } else { wide }.to_owned();
     match (&seen.way, seen.because) {
-        (Way::Nothing, _) => match text.last.filter(|last| last.has_failed()) {
-            Some(last) if is_narrow => format!("{} · Alt-W", last.end()),
-            Some(last) => format!("{} · Alt-W: why?", last.end()),
+        (Way::Nothing, _) => match text.last.filter(|last| last.is_puzzling()) {
+            Some(_) => wide_or("Alt-W: why did that fail?", "Alt-W: why?"),
             None => String::new(),
         },
         (Way::Mistyped(instead), _) => format!("{}?", sanitize::single_line(instead)),
@@ -143,8 +144,14 @@ impl Prompt for Face {
         }
     }
 
-    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed(indicator(&self.seen()))
+    fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed(match mode {
+            // The colour still says where the line goes.
+            PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual) if self.stage == Stage::Typing => {
+                COMMAND_MODE_INDICATOR
+            }
+            _ => indicator(&self.seen()),
+        })
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
@@ -173,5 +180,99 @@ impl Prompt for Face {
 
     fn get_prompt_right_color(&self) -> Color {
         Color::DarkGray
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repl::prompt::Last;
+    use crate::shell::known::Knowledge;
+    use aish_shell::route::Corrections;
+    use std::time::Duration;
+
+    fn text() -> PromptText {
+        PromptText {
+            directory: "~/src".into(),
+            model: "desk".into(),
+            ..PromptText::default()
+        }
+    }
+
+    /// The row as it is while `line` is typed, and as it is left behind.
+    fn rows(router: &Router, text: &PromptText, line: &str, columns: usize) -> String {
+        router.shown(line);
+        let seen = router.seen();
+        let left = format!("{}{}{line}", text.left(columns), indicator(&seen));
+        let hint = fitting(&seen, text, columns);
+        let gap = columns - left.width() - hint.width();
+        format!("|{left}{}{hint}|", " ".repeat(gap))
+    }
+
+    fn router() -> Router {
+        let known = Knowledge::of_programs(["git", "kill", "make", "find", "test"]);
+        Router::new(known, Corrections::default())
+    }
+
+    /// SPEC 8.1: the route is shown before Enter, in any width, and without colours.
+    #[test]
+    fn routes_are_shown() {
+        let router = router();
+        let row = |line: &str, columns: usize| rows(&router, &text(), line, columns);
+        insta::assert_snapshot!(row("", 60), @"|~/src desk ❯                                                |");
+        insta::assert_snapshot!(row("git status", 60), @"|~/src desk $ git status                                     |");
+        insta::assert_snapshot!(row("why did that fail?", 60), @"|~/src desk ❯ why did that fail?                             |");
+        insta::assert_snapshot!(row(":models", 60), @"|~/src desk : :models                                        |");
+        insta::assert_snapshot!(row("gti", 60), @"|~/src desk ❯ gti                                        git?|");
+        insta::assert_snapshot!(row("gti status", 60), @"|~/src desk ✗ gti status                          git status?|");
+        insta::assert_snapshot!(row("kill chrome", 80), @"|~/src desk ❯ kill chrome                                   model? Ctrl-T runs it|");
+        insta::assert_snapshot!(row("kill chrome", 40), @"|~/src ❯ kill chrome            model? ^T|");
+        router.flip();
+        insta::assert_snapshot!(row("kill chrome", 80), @"|~/src desk $ kill chrome                                         shell (flipped)|");
+        insta::assert_snapshot!(row("kill chrome, the browser, and all it began", 60), @"|~/src desk $ kill chrome, the browser, and all it began     |");
+    }
+
+    /// SPEC 8.3: after a failure the empty line says which key asks why.
+    #[test]
+    fn failures_are_shown() {
+        let router = router();
+        let failed = PromptText {
+            last: Some(Last {
+                status: Some(2),
+                duration: Duration::ZERO,
+            }),
+            ..text()
+        };
+        insta::assert_snapshot!(rows(&router, &failed, "", 80), @"|~/src desk ✗ 2 ❯                                       Alt-W: why did that fail?|");
+        insta::assert_snapshot!(rows(&router, &failed, "", 40), @"|~/src ✗ 2 ❯                  Alt-W: why?|");
+        insta::assert_snapshot!(rows(&router, &failed, "make", 80), @"|~/src desk ✗ 2 $ make                                                           |");
+    }
+
+    /// SPEC 8.8: what was meant by a mistyped line is shown escaped.
+    #[test]
+    fn hints_are_clean() {
+        let seen = Seen {
+            line: "gti \u{202e}x".into(),
+            way: Way::Mistyped("git \u{202e}\u{1b}[2J".into()),
+            because: Because::Guessed,
+        };
+        let hint = hint(&seen, &text(), 80);
+        assert!(
+            hint.starts_with("git ") && !hint.contains(['\u{202e}', '\u{1b}']),
+            "{hint:?}"
+        );
+    }
+
+    /// SPEC 8.9: `NO_COLOR` leaves the words.
+    #[test]
+    fn without_colours() {
+        let face = |colour: Colour| Face {
+            text: Arc::new(Mutex::new(text())),
+            router: None,
+            colour,
+            stage: Stage::Typing,
+        };
+        assert_eq!(face(Colour::Off).render_prompt_left(), "~/src desk ");
+        assert!(face(Colour::On).render_prompt_left().contains("\u{1b}["));
     }
 }
