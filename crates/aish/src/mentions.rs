@@ -175,6 +175,11 @@ pub fn image_names<'a>(text: &'a str, parts: &[Part]) -> Vec<&'a str> {
     }
 }
 
+/// Where the mentions of a question stand, in bytes, be there anything of that name or not.
+pub fn spans(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    words(text).filter(Word::is_whole).map(|word| word.at..word.end)
+}
+
 /// What a word names, if that is there: as it stands, else without the punctuation that may follow a word.
 fn existing<'a>(word: &'a Word<'_>, places: Places<'_>) -> Option<(&'a str, PathBuf, Found)> {
     let mut named = word.path.as_str();

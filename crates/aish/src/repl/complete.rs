@@ -1,176 +1,201 @@
-//! What the line editor is told of our lines: completions, and whether a line is whole (SPEC 8.9).
+//! Completion at the prompt (SPEC 8.9): of commands as the user's own shell does it, of lines of ours by what we have.
+//!
+//! [`Completion`] is what the editor calls, on its thread. Most of what it offers is known there ([`words`], [`path`]); what only
+//! the shell knows ([`ask`]) it is asked by way of the loop ([`desk`]). A key waits for that a moment only: what comes later is
+//! shown when it comes, and until then there are the paths.
 
-use super::mcp::{Candidates, Reach};
-use super::meta::{Argument, COMMANDS, MODES};
-use super::route::is_unfinished;
-use crate::mentions::{self, Places};
-use reedline::{Completer, CompletionResult, Span, Suggestion, ValidationResult, Validator};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod ask;
+mod command;
+pub mod desk;
+mod path;
+mod typed;
+mod whole;
+mod words;
 
-/// Words that come and go: shared with the loop, which keeps them up to date.
-#[derive(Clone, Default)]
-pub struct Words {
-    shared: Arc<Mutex<WordLists>>,
+pub use whole::Whole;
+pub use words::Words;
+
+use super::route::{Mark, mark};
+use super::router::{Router, Way};
+use ask::Offer;
+use command::{Asking, Candidate};
+use desk::Desk;
+use reedline::{Completer, CompletionOrigin, CompletionResult, CompletionStatus, Span, Suggestion};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+/// How long a key may wait for the shell.
+const WAIT_MS: u64 = 300;
+/// What comes later than this is not waited for any more.
+const PATIENCE_S: u64 = 10;
+
+/// What completes, as the editor calls it.
+pub struct Completion {
+    words: Words,
+    /// Where lines go; without it they are questions, unless they have a mark.
+    router: Option<Router>,
+    desk: Option<Desk>,
+    asked: Option<Asked>,
+    answer: Option<Answer>,
 }
 
-/// The words.
-#[derive(Default)]
-pub struct WordLists {
-    /// Names of models.
-    pub models: Vec<String>,
-    /// Ids of sessions.
-    pub sessions: Vec<String>,
-    /// Ids of calls with a result.
-    pub calls: Vec<String>,
-    /// Where relative paths begin.
-    pub directory: PathBuf,
-    /// What `~/` stands for.
-    pub home: Option<PathBuf>,
-    /// MCP servers, to be asked what they offer.
-    pub servers: Option<Reach>,
+/// A question the shell has not answered yet.
+struct Asked {
+    asking: Asking,
+    since: Instant,
+    reply: Receiver<Vec<u8>>,
 }
 
-impl Words {
-    /// Changes them.
-    pub fn update(&self, change: impl FnOnce(&mut WordLists)) {
-        change(&mut self.lock());
+/// What it answered.
+struct Answer {
+    asking: Asking,
+    offers: Vec<Offer>,
+}
+
+/// What is known of an answer.
+enum Heard {
+    Offers(Vec<Offer>),
+    /// It may still come.
+    Later,
+}
+
+impl Completion {
+    /// Of these words, and of what the shell says where there is one.
+    pub fn new(words: Words, router: Option<Router>, desk: Option<Desk>) -> Self {
+        Self {
+            words,
+            router,
+            desk,
+            asked: None,
+            answer: None,
+        }
     }
 
-    /// What may stand where the line ends: where that word begins, and each candidate with its help.
-    pub fn candidates(&self, line: &str) -> (usize, Candidates) {
-        let Some(rest) = line.strip_prefix(':') else {
-            return self.mentions(line);
-        };
-        if rest.split(' ').next().is_some_and(|name| name.contains('.')) {
-            return self.prompts(rest);
-        }
-        let Some((name, argument)) = rest.split_once(' ') else {
-            let fits = COMMANDS.iter().filter(|command| command.name.starts_with(rest));
-            let commands = fits.map(|command| (format!(":{}", command.name), command.help.to_owned()));
-            let (start, prompts) = self.prompts(rest);
-            return (start, commands.chain(prompts).collect());
-        };
-        let start = line.len() - argument.len();
-        let kind = COMMANDS
-            .iter()
-            .find(|command| command.name == name)
-            .map(|command| command.argument);
-        let lists = self.lock();
-        let words: Vec<String> = match kind {
-            Some(Argument::Model) => lists.models.clone(),
-            Some(Argument::Mode) => MODES.iter().map(|mode| mode.word().to_owned()).collect(),
-            Some(Argument::Session) => lists.sessions.clone(),
-            Some(Argument::Call) => lists.calls.clone(),
-            Some(Argument::Mcp) => {
-                let servers = lists.servers.clone();
-                drop(lists);
-                let (at, words) = servers.map(|servers| servers.commands(argument)).unwrap_or_default();
-                return (start + at, words);
+    /// Where the command in that line begins, if it is one.
+    fn command_at(&self, line: &str) -> Option<usize> {
+        let marked = mark(line).map(|(mark, _)| mark);
+        let behind_mark = line.len() - line.trim_start().len() + 1;
+        match (marked, &self.router) {
+            (Some(Mark::Shell), _) => Some(behind_mark),
+            (Some(Mark::Meta | Mark::Model), _) | (None, None) => None,
+            (None, Some(router)) => {
+                // Tab may come in one piece with the line, which then was not shown yet.
+                router.shown(line);
+                match router.seen().way {
+                    Way::Shell | Way::Mistyped(_) => Some(0),
+                    Way::Nothing | Way::Meta => None,
+                    // One word, or one behind a command, may become anything.
+                    Way::Model => command::may_be_command(line, &router.known()).then_some(0),
+                }
             }
-            Some(Argument::None) | None => Vec::new(),
-        };
-        let fits = words.into_iter().filter(|word| word.starts_with(argument));
-        (start, fits.map(|word| (word, String::new())).collect())
-    }
-
-    /// Prompts of servers, and their arguments.
-    fn prompts(&self, typed: &str) -> (usize, Candidates) {
-        // Not while the words are locked: a server may take its time.
-        let servers = self.lock().servers.clone();
-        let (at, words) = servers.map(|servers| servers.prompts(typed)).unwrap_or_default();
-        if at > 0 {
-            return (at + 1, words);
         }
-        (
-            0,
-            words
-                .into_iter()
-                .map(|(word, help)| (format!(":{word}"), help))
-                .collect(),
-        )
     }
 
-    /// Resources and paths, where the line ends in a mention of one.
-    fn mentions(&self, line: &str) -> (usize, Candidates) {
-        let (directory, home, servers) = {
-            let lists = self.lock();
-            (lists.directory.clone(), lists.home.clone(), lists.servers.clone())
+    fn command(&mut self, line: &str, at: usize) -> CompletionResult {
+        let text = line.get(at..).unwrap_or_default();
+        let known = self.router.as_ref().map(Router::known).unwrap_or_default();
+        let (candidates, asking) = self.words.with_places(|from| command::local(text, from, &known));
+        let Some(asking) = asking else {
+            return fresh(&candidates, at, line.len());
         };
-        let places = Places {
-            directory: &directory,
-            home: home.as_deref(),
-            servers: &[],
-        };
-        let resources = servers.and_then(|servers| servers.resources(line));
-        let paths = mentions::completions(line, places);
-        let (start, mut words) = resources.unwrap_or((line.len(), Vec::new()));
-        let (start, names) = paths.unwrap_or((start, Vec::new()));
-        words.extend(names.into_iter().map(|name| (name, String::new())));
-        (start, words)
+        match self.hear(&asking, known.grammar()) {
+            Heard::Offers(offers) => {
+                let told = command::of_shell(text, &offers);
+                fresh(if told.is_empty() { &candidates } else { &told }, at, line.len())
+            }
+            Heard::Later => CompletionResult::stale_or_pending(
+                suggestions(&candidates, at, line.len()).into(),
+                CompletionOrigin::new(line, line.len()),
+            ),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, WordLists> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the shell says to that, if it is known now or soon.
+    fn hear(&mut self, asking: &Asking, grammar: aish_command::Grammar) -> Heard {
+        if let Some(answer) = self.answer.as_ref().filter(|answer| answer.asking.covers(asking)) {
+            return Heard::Offers(answer.offers.clone());
+        }
+        let is_asked = self.asked.as_ref().is_some_and(|asked| asked.asking.covers(asking));
+        if !is_asked {
+            let question = ask::question(asking, grammar);
+            let reply = self.desk.as_ref().and_then(|desk| desk.ask(question));
+            self.asked = reply.map(|reply| Asked {
+                asking: asking.clone(),
+                since: Instant::now(),
+                reply,
+            });
+        }
+        let Some(asked) = self.asked.take() else {
+            return Heard::Offers(Vec::new());
+        };
+        match asked.reply.recv_timeout(Duration::from_millis(WAIT_MS)) {
+            Ok(output) => Heard::Offers(self.learn(asked.asking, &output)),
+            Err(RecvTimeoutError::Disconnected) => Heard::Offers(Vec::new()),
+            Err(RecvTimeoutError::Timeout) => {
+                self.asked = Some(asked);
+                Heard::Later
+            }
+        }
+    }
+
+    fn learn(&mut self, asking: Asking, output: &[u8]) -> Vec<Offer> {
+        let offers = ask::offers(output);
+        self.answer = Some(Answer {
+            asking,
+            offers: offers.clone(),
+        });
+        offers
     }
 }
 
-impl Completer for Words {
+impl Completer for Completion {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
-        let line = line.get(..pos).unwrap_or(line);
-        let (start, candidates) = self.candidates(line);
-        let suggestions: Vec<Suggestion> = candidates
-            .into_iter()
-            .map(|(value, help)| Suggestion {
-                // There is more to complete: within a directory, of a server, of an argument.
-                append_whitespace: !value.ends_with(['/', '.', ':', '=']),
-                value,
-                description: (!help.is_empty()).then_some(help),
-                span: Span { start, end: line.len() },
-                ..Suggestion::default()
-            })
-            .collect();
-        CompletionResult::fresh(suggestions)
+        let typed = line.get(..pos).unwrap_or(line);
+        if let Some(at) = self.command_at(line) {
+            return self.command(typed, at.min(typed.len()));
+        }
+        let (start, candidates) = self.words.candidates(typed);
+        let candidates: Vec<Candidate> = candidates.into_iter().map(Candidate::of_ours).collect();
+        fresh(&candidates, start, typed.len())
     }
-}
 
-/// Whether Enter sends a line or goes on with it.
-pub struct Whole;
-
-impl Validator for Whole {
-    fn validate(&self, line: &str) -> ValidationResult {
-        if is_unfinished(line) {
-            ValidationResult::Incomplete
-        } else {
-            ValidationResult::Complete
+    fn poll_completion(&mut self) -> CompletionStatus {
+        let Some(asked) = self.asked.take() else {
+            return CompletionStatus::Idle;
+        };
+        match asked.reply.try_recv() {
+            Ok(output) => {
+                self.learn(asked.asking, &output);
+                CompletionStatus::Ready
+            }
+            Err(TryRecvError::Empty) if asked.since.elapsed() < Duration::from_secs(PATIENCE_S) => {
+                self.asked = Some(asked);
+                CompletionStatus::Pending
+            }
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                self.learn(asked.asking, b"");
+                CompletionStatus::Ready
+            }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn fresh(candidates: &[Candidate], at: usize, end: usize) -> CompletionResult {
+    CompletionResult::fresh(suggestions(candidates, at, end))
+}
 
-    /// SPEC 8.9: meta commands, modes, and model names complete.
-    #[test]
-    fn completions() {
-        let words = Words::default();
-        words.update(|lists| lists.models = vec!["desk".into(), "cloud".into()]);
-        let check = |line: &str, start: usize, expect: &[&str]| {
-            let (at, candidates) = words.candidates(line);
-            let candidates: Vec<String> = candidates.into_iter().map(|(word, _)| word).collect();
-            assert_eq!(
-                (at, candidates),
-                (start, expect.iter().map(|word| (*word).to_owned()).collect()),
-                "{line:?}"
-            );
-        };
-        check(":mo", 0, &[":model", ":models"]);
-        check(":q", 0, &[":quit"]);
-        check(":model ", 7, &["desk", "cloud"]);
-        check(":model c", 7, &["cloud"]);
-        check(":policy au", 8, &["auto"]);
-        check(":help x", 6, &[]);
-        check("model", 5, &[]);
-    }
+/// As the editor takes them; `at` is where the text they belong to begins in the line, `end` where the cursor is.
+fn suggestions(candidates: &[Candidate], at: usize, end: usize) -> Vec<Suggestion> {
+    let suggestions = candidates.iter().map(|candidate| Suggestion {
+        value: candidate.value.clone(),
+        display_override: candidate.shown.clone(),
+        description: Some(candidate.help.clone()).filter(|help| !help.is_empty()),
+        append_whitespace: candidate.end == command::End::Space,
+        span: Span {
+            start: (at + candidate.start).min(end),
+            end,
+        },
+        ..Suggestion::default()
+    });
+    suggestions.collect()
 }

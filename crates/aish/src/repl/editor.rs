@@ -8,7 +8,7 @@ mod rank;
 pub mod recall;
 mod search;
 
-use super::complete::{Whole, Words};
+use super::complete::{Completion, Whole};
 use super::prompt::PromptText;
 use super::reader::{Input, Source};
 use super::router::Router;
@@ -35,7 +35,7 @@ pub struct EditorSetup {
     /// Whether it is hinted at.
     pub hints: Hinting,
     /// What completes.
-    pub words: Words,
+    pub completion: Completion,
     /// Whether styles are written.
     pub colour: Colour,
     /// Which of them can be read.
@@ -82,7 +82,7 @@ impl Editor {
         let menu = ColumnarMenu::default().with_name(keys::MENU).with_columns(MENU_COLUMNS);
         let editor = Reedline::create()
             .with_edit_mode(Box::new(Searching::new(keys::emacs(setup.router.clone()))))
-            .with_completer(Box::new(setup.words))
+            .with_completer(Box::new(setup.completion))
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
@@ -91,7 +91,9 @@ impl Editor {
             ))))
             .with_history(Box::new(setup.recall.clone()))
             .with_history_exclusion_prefix(Some(recall::NOT_KEPT_PREFIX.to_owned()))
-            .with_validator(Box::new(Whole))
+            .with_validator(Box::new(Whole {
+                router: setup.router.clone(),
+            }))
             .with_highlighter(Box::new(Painter::new(
                 setup.router.clone(),
                 setup.colour,

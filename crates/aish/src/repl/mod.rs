@@ -27,7 +27,7 @@ mod typing;
 use crate::mcp::{Mcp, Say};
 use crate::paths::Environment;
 use crate::prices::Prices;
-use crate::shell::known::{self, Beginning};
+use crate::shell::known::Beginning;
 use crate::shell::{ShellSetup, UserShell};
 use crate::term::{Form, Stream};
 use crate::usage::Gauge;
@@ -35,7 +35,8 @@ use aish_core::event::ModelFailed;
 use aish_core::sanitize;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Driver, Engine};
-use complete::Words;
+use complete::desk::{Questions, attend, desk};
+use complete::{Completion, Words};
 use editor::recall::Recall;
 use editor::{Editor, EditorSetup, Hinting};
 use front::Front;
@@ -151,6 +152,8 @@ pub struct Repl {
     above: SyncSender<String>,
     kind: Kind,
     words: Words,
+    /// What the editor's thread asks the shell.
+    questions: Questions,
     /// What was typed before.
     recall: Recall,
     /// The user's own shell, at a terminal with an editor.
@@ -246,6 +249,7 @@ impl Repl {
         });
         let began_after = driver.session().last_seq();
         let words = Words::default();
+        let (desk, questions) = desk();
         let names = options.model_names.clone();
         let home = options.environment.path("HOME").map(std::path::Path::to_owned);
         words.update(|words| {
@@ -265,7 +269,7 @@ impl Repl {
                 let setup = EditorSetup {
                     recall: recall.clone(),
                     hints: Hinting::On,
-                    words: words.clone(),
+                    completion: Completion::new(words.clone(), router.clone(), Some(desk)),
                     colour: front.renderer.look().colour,
                     background: front.renderer.look().background,
                     notices: front.notices.clone(),
@@ -294,6 +298,7 @@ impl Repl {
             front,
             kind,
             words,
+            questions,
             recall,
             shell,
             router,
@@ -415,7 +420,7 @@ impl Repl {
                     self.tell_above().await;
                     continue;
                 }
-                () = known::follow(self.shell.as_mut()) => {}
+                () = attend(self.shell.as_mut(), &mut self.questions) => {}
             }
             // An editor sees Ctrl-C as a key; here it was a signal, and the terminal has thrown the line away.
             match self.kind {

@@ -2,10 +2,11 @@
 //! nothing, [`super::router`] guesses.
 
 use super::meta::{self, Meta, Mistake};
+use aish_command::{Grammar, open};
 use std::path::{Path, PathBuf};
 
 /// The first character that sends a line to the shell.
-const SHELL_MARK: char = '!';
+pub const SHELL_MARK: char = '!';
 /// The first character that sends a line to the model, whatever else it looks like.
 const MODEL_MARK: char = '?';
 /// The first character of a meta command.
@@ -76,34 +77,17 @@ pub fn route(line: &str) -> Route {
     }
 }
 
-/// True when a line is not whole yet: a backslash ends it, or a shell line holds an open quote. Apostrophes of ordinary
-/// sentences are no quotes.
+/// True when a line is not whole yet: a backslash ends it, or a shell would wait for more of what its mark sends there.
+/// Apostrophes of ordinary sentences are no quotes.
 pub fn is_unfinished(text: &str) -> bool {
     let backslashes = text.chars().rev().take_while(|c| *c == '\\').count();
     if backslashes % 2 == 1 {
         return true;
     }
     match text.trim_start().strip_prefix(SHELL_MARK) {
-        Some(command) => has_open_quote(command),
+        Some(command) => open(command, Grammar::Bash).is_some(),
         None => false,
     }
-}
-
-fn has_open_quote(command: &str) -> bool {
-    let mut quote = None;
-    let mut characters = command.chars();
-    while let Some(c) = characters.next() {
-        match (quote, c) {
-            // Within single quotes a backslash is a backslash.
-            (None | Some('"'), '\\') => {
-                characters.next();
-            }
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
-            (None | Some(_), _) => {}
-        }
-    }
-    quote.is_some()
 }
 
 /// Where a bare `cd` would go, or `None` if the line is anything more than that. `home` is where `cd` alone goes,

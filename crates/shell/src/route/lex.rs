@@ -286,8 +286,11 @@ impl<'a> Lexer<'a> {
         !so_far.is_empty() && after_letter && before_letter && !option
     }
 
-    /// Takes a quoted piece; one that is not closed is taken to the end, except a `'`, which then is a letter like others.
+    /// Takes a quoted piece; one that is not closed is taken to the end. But a `'` then is a letter like others, unless a word
+    /// begins with it: the other quote is still to be typed, on this line or another.
     fn quoted(&mut self, quote: u8) -> bool {
+        let begins_word = self.at > 0 && (self.before().is_ascii_whitespace() || self.before() == b'=');
+        let goes_on = quote == b'"' || (quote == b'\'' && begins_word);
         let mut at = self.at + 1;
         while let Some(&byte) = self.bytes.get(at) {
             if byte == quote {
@@ -296,8 +299,8 @@ impl<'a> Lexer<'a> {
             }
             at += if byte == b'\\' && quote != b'\'' { 2 } else { 1 };
         }
-        self.at = if quote == b'"' { self.bytes.len() } else { self.at + 1 };
-        quote == b'"'
+        self.at = if goes_on { self.bytes.len() } else { self.at + 1 };
+        goes_on
     }
 
     /// Takes `(…)` or `{…}` with what is nested in it.
