@@ -38,8 +38,10 @@ const SHOWN_AFTER_MS: u64 = 150;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Columns of a name.
 const NAME_COLUMNS_MAX: usize = 24;
-/// Columns that what is typed has at least; what is waited for gives way.
-const TYPED_COLUMNS_MIN: usize = 16;
+/// What is waited for has the whole row divided by this, once something is typed.
+const WAITED_SHARE: usize = 2;
+/// Columns of a name that still say something.
+const NAME_COLUMNS_MIN: usize = 3;
 /// Stands before what is typed.
 const TYPED_MARK: &str = "❯ ";
 /// The cursor.
@@ -168,13 +170,14 @@ impl Footer {
         }
         let tick = usize::try_from(now.as_millis() / u128::from(TICK_MS)).unwrap_or_default();
         let spinner = SPINNER.get(tick % SPINNER.len()).copied().unwrap_or_default();
-        let head = format!("{spinner} {}", self.waited_for(typed.queued, now));
         let width = look.width();
+        let room = width.saturating_sub(spinner.width() + " ".len());
         if typed.before.is_empty() && typed.behind.is_empty() {
-            let line = with_hint(&cut(&head, width), HINT_IDLE, " · ", width);
+            let head = format!("{spinner} {}", self.waited_for(typed.queued, now, room));
+            let line = with_hint(&head, HINT_IDLE, " · ", width);
             return Some(look.paint(DIM, &line));
         }
-        let head = cut(&head, width.saturating_sub(TYPED_COLUMNS_MIN));
+        let head = format!("{spinner} {}", self.waited_for(typed.queued, now, room / WAITED_SHARE));
         let taken = head.width() + " ".len() + TYPED_MARK.width() + CURSOR.width();
         let text = window(typed, width.saturating_sub(taken));
         let used = head.width() + " ".len() + text.width();
@@ -230,23 +233,27 @@ impl Footer {
         self.began + Duration::from_millis(SHOWN_AFTER_MS)
     }
 
-    /// `desk · 12 s`, `glob and 2 more · 3 s · 1 queued`.
-    fn waited_for(&self, queued: usize, now: Duration) -> String {
-        let mut words = match self.running.as_slice() {
+    /// `desk · 12 s`, `glob and 2 more · 3 s · 1 queued`, in so many columns: the name is what gives way.
+    fn waited_for(&self, queued: usize, now: Duration, columns: usize) -> String {
+        let name = match self.running.as_slice() {
             [] if self.model.is_empty() => "working".to_owned(),
             [] => self.model.clone(),
             [(_, tool)] => tool.clone(),
             [(_, tool), more @ ..] => format!("{tool} and {} more", more.len()),
         };
         let seconds = now.saturating_sub(self.since).as_secs();
-        words += &match seconds {
-            0..60 => format!(" · {seconds} s"),
-            60.. => format!(" · {} min {} s", seconds / 60, seconds % 60),
+        let mut rest = match seconds {
+            0..60 => format!("{seconds} s"),
+            60.. => format!("{} min {} s", seconds / 60, seconds % 60),
         };
         if queued > 0 {
-            words += &format!(" · {queued} queued");
+            rest += &format!(" · {queued} queued");
         }
-        words
+        let room = columns.saturating_sub(" · ".width() + rest.width());
+        if room < NAME_COLUMNS_MIN {
+            return cut(&rest, columns);
+        }
+        format!("{} · {rest}", cut(&name, room))
     }
 
     fn shown(&self, name: &str) -> String {

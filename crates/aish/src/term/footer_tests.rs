@@ -157,15 +157,15 @@ fn what_it_says() {
     screen.now = Duration::from_secs(3);
     screen.write(Output::new(), false);
     insta::assert_snapshot!(screen.shown(), @"⠋ desk · 3 s · type ahead · Esc stops");
-    screen.notice(&Notice::Text("Half a li".into()));
+    screen.notice(&Notice::Text("Half a line".into()));
     screen.typed = "and the tests?\nall".into();
     screen.now = Duration::from_secs(75);
     screen.write(Output::new(), false);
     insta::assert_snapshot!(screen.shown(), @r"
-    Half a li
+    Half a
     ⠋ desk · 1 min 15 s ❯ and the tests?⏎all▏
     ");
-    screen.notice(&Notice::Text("ne.\n\n".into()));
+    screen.notice(&Notice::Text(".\n\n".into()));
     screen.notice(&started());
     screen.typed = "x".into();
     screen.write(Output::new(), false);
@@ -181,7 +181,7 @@ fn what_it_says() {
     ─── bash(command="make") ──────────────────────────────────────────────
         all
         done
-    ─── exit 0 · 0.0 s ────────────────────────────────────────────────────
+    ─── exit 0 ────────────────────────────────────────────────────────────
     "#);
     assert!(!screen.emulator.screen().hide_cursor());
 }
@@ -205,10 +205,10 @@ fn it_is_one_row() {
         };
         footer.line(typed, Duration::from_secs(5), framed(columns)).unwrap()
     };
-    insta::assert_snapshot!(line(40, "", ""), @"⠋ a-model-of-a-very-long-… · 5 s · 2 q…");
-    insta::assert_snapshot!(line(40, "what about the other tests", " here"), @"⠋ a-model-of-a-very-lon… ❯ …her tests▏ ");
-    insta::assert_snapshot!(line(20, "日本語日本語日本語", ""), @"⠋… ❯ …語日本語▏");
-    insta::assert_snapshot!(line(60, "日本", "語 and more"), @"⠋ a-model-of-a-very-long-… · 5 s · 2 queu… ❯ 日本▏語 an…");
+    insta::assert_snapshot!(line(40, "", ""), @"⠋ a-model-of-a-very-l… · 5 s · 2 queued");
+    insta::assert_snapshot!(line(40, "what about the other tests", " here"), @"⠋ 5 s · 2 queued ❯ …ut the other tests▏");
+    insta::assert_snapshot!(line(20, "日本語日本語日本語", ""), @"⠋ 5 s · 2… ❯ …本語▏");
+    insta::assert_snapshot!(line(60, "日本", "語 and more"), @"⠋ a-model-of… · 5 s · 2 queued ❯ 日本▏語 and more");
     for columns in 20..90 {
         for text in [
             "",

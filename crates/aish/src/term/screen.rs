@@ -39,10 +39,10 @@ impl Screen {
         let (batches, queue) = mpsc::channel::<(Output, oneshot::Sender<()>)>();
         std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
             for (output, written) in queue {
-                for (stream, text) in output.pieces() {
-                    let fd = match stream {
-                        Stream::Reply | Stream::Frame => out.as_fd(),
-                        Stream::Status => err.as_fd(),
+                for (to, text) in writes(&output) {
+                    let fd = match to {
+                        To::Output => out.as_fd(),
+                        To::Errors => err.as_fd(),
                     };
                     // A reader that is gone changes nothing for the turn: all of it is in the ledger.
                     let _ = write_all(fd, text.as_bytes());
@@ -69,6 +69,33 @@ impl Screen {
     }
 }
 
+/// Which descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Output,
+    Errors,
+}
+
+/// What is to be written at once: a terminal that gets a change in two pieces may show the half of it.
+fn writes(output: &Output) -> Vec<(To, String)> {
+    let mut all: Vec<(To, String)> = Vec::new();
+    for (stream, text) in output.pieces() {
+        let to = match stream {
+            Stream::Reply | Stream::Frame => To::Output,
+            Stream::Status => To::Errors,
+        };
+        match all.last_mut() {
+            Some((last, before)) if *last == to => before.push_str(text),
+            Some(_) | None => all.push((to, text.to_owned())),
+        }
+    }
+    all
+}
+
+/// Writes all of it, waiting where nobody takes it.
+///
+/// # Errors
+/// The descriptor takes nothing any more.
 pub fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> rustix::io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(fd, bytes) {
@@ -89,6 +116,18 @@ pub fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> rustix::io::Result<()>
 mod tests {
     use super::*;
     use std::io::{Read as _, Seek as _};
+
+    /// SPEC 8.6: what is shown together is written at once.
+    #[test]
+    fn one_write() {
+        let mut output = Output::new();
+        output.push(Stream::Frame, "a");
+        output.push(Stream::Reply, "b");
+        output.push(Stream::Status, "c");
+        output.push(Stream::Frame, "d");
+        let expect = [(To::Output, "ab"), (To::Errors, "c"), (To::Output, "d")];
+        assert_eq!(writes(&output), expect.map(|(to, text)| (to, text.to_owned())));
+    }
 
     /// SPEC 10.4: status lines go to standard error, everything else to standard output.
     #[test]

@@ -90,3 +90,17 @@ impl Steer {
         self.waiting.drain(..).collect()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// SPEC 3.5a: where no turn runs that it could go into, a message is given back, to wait.
+    #[tokio::test]
+    async fn without_a_turn() {
+        let mut steer = Steer::default();
+        assert_eq!(steer.push("x".into()), Err("x".into()));
+        assert_eq!((steer.settle().await, steer.rest()), (None, Vec::new()));
+    }
+}
