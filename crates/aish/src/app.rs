@@ -11,6 +11,7 @@ use crate::paths::{Environment, Paths};
 use crate::prices::Prices;
 use crate::project::Project;
 use crate::repl::SaveRule;
+use crate::term::Form;
 use crate::trust::{TrustStore, project_dir};
 use aish_core::limits::Limits;
 use aish_core::policy::Policy;
@@ -89,6 +90,7 @@ impl App {
         let overrides = Overrides {
             model: None,
             approval: common.approval,
+            form: common.plain.then_some(Form::Plain),
         };
         let resolved = config::load(&paths, source, &judged, &overrides).map_err(|error| config_failure(&error))?;
         remarks.extend(resolved.warnings.iter().cloned());

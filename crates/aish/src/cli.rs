@@ -79,6 +79,10 @@ pub struct Common {
     #[arg(long, global = true)]
     pub no_tools: bool,
 
+    /// Words instead of layout, for screen readers
+    #[arg(long, global = true)]
+    pub plain: bool,
+
     /// Read this configuration file
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,

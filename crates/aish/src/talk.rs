@@ -5,15 +5,18 @@
 
 use crate::app::{App, begin_with};
 use crate::cli::Start;
+use crate::config::resolved::UiConfig;
 use crate::failure::Failure;
 use crate::mcp::Mcp;
 use crate::models::absence::{Absence, Silence};
 use crate::models::{Registry, list};
 use crate::oneshot;
-use crate::repl::{Confirm, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions};
+use crate::repl::{
+    Confirm, Listening, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions, Visit, Welcome,
+};
 use crate::shell::{ShellSetup, program};
+use crate::term::{Form, Wishes};
 use aish_core::redact::Redactor;
-use aish_core::sanitize;
 use aish_engine::Engine;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +65,12 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
                 (Begun::Asking, Some(Box::pin(remarks)))
             }
         };
+    // The ledger comes with the first thing that is said or run.
+    let visit = if app.paths.ledger.exists() {
+        Visit::Again
+    } else {
+        Visit::First
+    };
     let driver = oneshot::open(&engine, start).await?;
     let mcp = Arc::new(Mcp::start(app, &engine, &registry));
     let opened = if driver.session().last_seq() == 0 {
@@ -75,9 +84,13 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
         data_dir: app.paths.data_dir.clone(),
         opened,
         welcome: match opened {
-            Opened::New => welcome(&begun, &engine.redactor),
-            Opened::Restored => String::new(),
+            Opened::New => Some(Welcome {
+                listening: listening(&begun, &engine.redactor),
+                visit,
+            }),
+            Opened::Restored => None,
         },
+        wishes: wishes(app.config().ui),
         choice,
         advice: Box::new(move |failed| advising.advice(failed)),
         prices: app.prices(Arc::clone(&registry)),
@@ -98,6 +111,13 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
     let left = Repl::run(engine, driver, options).await;
     mcp.close().await;
     left.map_err(|error| Failure::failed(error.to_string()))
+}
+
+fn wishes(ui: UiConfig) -> Wishes {
+    Wishes {
+        background: ui.background,
+        form: ui.plain.then_some(Form::Plain),
+    }
 }
 
 /// The user's shell, with the environment that is the user's; `None` where there is none that can be kept running.
@@ -152,22 +172,14 @@ async fn models(registry: &Registry) -> ModelLines {
     }
 }
 
-/// A few lines for somebody who has just arrived.
-fn welcome(begun: &Begun, redactor: &Redactor) -> String {
+/// Who is there to listen.
+fn listening(begun: &Begun, redactor: &Redactor) -> Listening {
     match begun {
-        Begun::With(model) => {
-            format!("{model} is listening. Ask anything; !cmd runs a command; :help says the rest.")
-        }
-        Begun::Asking => {
-            "Looking for a model to talk to. Ask anything; !cmd runs a command; :help says the rest.".to_owned()
-        }
+        Begun::With(model) => Listening::Model(model.clone()),
+        Begun::Asking => Listening::Unknown,
         Begun::Without(absence) => {
             let lines = std::iter::once(&absence.message).chain(&absence.advice);
-            let lines = lines.map(|line| format!("\n  {}", sanitize::single_line(&redactor.redact(line))));
-            format!(
-                "No model to talk to yet; everything else works.{}",
-                lines.collect::<String>()
-            )
+            Listening::Nobody(lines.map(|line| redactor.redact(line).into_owned()).collect())
         }
     }
 }

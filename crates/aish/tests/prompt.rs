@@ -237,7 +237,7 @@ fn piped_lines() {
     let output = sandbox.run_with_input(&[], b"first\n:model\n!echo typed\nsecond\n");
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(
-        output.stdout.contains("one\n--- ! echo typed\n    typed\n--- exit 0"),
+        output.stdout.contains("one\ncommand: echo typed\n    typed\ndone: exit 0"),
         "{output:?}"
     );
     assert!(output.stderr.contains("[aish] model: fake"), "{output:?}");

@@ -41,9 +41,11 @@ mod scan;
 mod spans;
 mod start;
 mod table;
+mod written;
 
 pub use highlight::Syntaxes;
 pub use look::{Background, Colour, Links, Look};
+pub use written::code_blocks;
 
 use aish_core::sanitize;
 use blocks::Blocks;

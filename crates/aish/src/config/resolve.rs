@@ -9,11 +9,13 @@ use super::layers::Layers;
 use super::models;
 use super::reach;
 use super::resolved::{
-    ApprovalConfig, Config, Cwd, CwdBase, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig, ToolsConfig,
+    ApprovalConfig, Config, Cwd, CwdBase, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig,
+    ToolsConfig, UiConfig,
 };
 use super::settings::find;
 use super::value::{Value, toml_path};
 use crate::paths::Environment;
+use crate::term::{Background, Form};
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_core::secret::Secret;
 use aish_engine::Routing;
@@ -27,6 +29,8 @@ pub struct Overrides {
     pub model: Option<String>,
     /// `--approval`.
     pub approval: Option<ApprovalMode>,
+    /// `--plain`.
+    pub form: Option<Form>,
 }
 
 /// A configuration and how it came about.
@@ -76,14 +80,19 @@ fn command_line(overrides: &Overrides) -> Checked {
     let approval = overrides
         .approval
         .map(|mode| ("approval.mode", mode.word().to_owned(), "--approval"));
+    let texts = model.into_iter().chain(approval);
+    let mut given: Vec<_> = texts.map(|(key, text, flag)| (key, Value::Text(text), flag)).collect();
+    if overrides.form == Some(Form::Plain) {
+        given.push(("ui.plain", Value::Bool(true), "--plain"));
+    }
     let mut checked = Checked::default();
-    for (key, text, flag) in model.into_iter().chain(approval) {
+    for (key, value, flag) in given {
         let path: Vec<String> = key.split('.').map(str::to_owned).collect();
         if let Some(setting) = find(&path) {
             checked.assigned.push(Assigned {
                 path,
                 setting,
-                value: Value::Text(text),
+                value,
                 origin: Origin::Flag(flag),
             });
         }
@@ -171,7 +180,20 @@ impl Resolver {
             approval,
             shell,
             tools,
+            ui: self.ui(),
             mcp: self.mcp(),
+        }
+    }
+
+    fn ui(&self) -> UiConfig {
+        let section = self.layers.section(&["ui"]);
+        UiConfig {
+            background: match section.text("background").as_deref() {
+                Some("dark") => Some(Background::Dark),
+                Some("light") => Some(Background::Light),
+                Some(_) | None => None,
+            },
+            plain: section.yes("plain"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The configuration as the rest of the program sees it: plain values, every default filled in, every cross reference
 //! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`mod@super::resolve`].
 
+use crate::term::Background;
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_core::secret::Secret;
 use aish_engine::Routing;
@@ -30,6 +31,8 @@ pub struct Config {
     pub shell: ShellConfig,
     /// Bounds of every tool.
     pub tools: ToolsConfig,
+    /// How things look.
+    pub ui: UiConfig,
     /// MCP servers.
     pub mcp: McpConfig,
 }
@@ -102,6 +105,15 @@ pub struct ShellConfig {
     pub confirm_cmd: bool,
     /// The shell commands run in, where it is not `$SHELL`.
     pub program: Option<PathBuf>,
+}
+
+/// `[ui]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UiConfig {
+    /// What text stands on; `None`: what the terminal says.
+    pub background: Option<Background>,
+    /// Words instead of rules and layout.
+    pub plain: bool,
 }
 
 /// `[tools]`.

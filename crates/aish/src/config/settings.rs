@@ -5,11 +5,16 @@
 //! A key is a path such as `models.<name>.base_url`; a segment in angle brackets stands for a name the user chooses.
 
 mod table;
+mod ui;
 
-pub use table::{SETTINGS, WHY_NOT_ELSEWHERE};
+pub use table::WHY_NOT_ELSEWHERE;
+
+/// Every setting there is, in the order of the reference.
+pub const SETTINGS: &[Setting] =
+    &joined::<{ table::SETTINGS.len() + ui::SETTINGS.len() }>(table::SETTINGS, ui::SETTINGS);
 
 /// One setting.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The path, e.g. `tools.max_output_size`; `<…>` stands for a name of the user's.
     pub key: &'static str,
@@ -149,6 +154,21 @@ impl Setting {
                 .is_some_and(|segment| is_placeholder(segment) || segment == name.as_ref())
         })
     }
+}
+
+/// One list of two that are not empty; as long as both.
+const fn joined<const LEN: usize>(first: &[Setting], second: &[Setting]) -> [Setting; LEN] {
+    let mut all = [first[0]; LEN];
+    let mut at = 0;
+    while at < LEN {
+        all[at] = if at < first.len() {
+            first[at]
+        } else {
+            second[at - first.len()]
+        };
+        at += 1;
+    }
+    all
 }
 
 /// The setting at a path of a file.

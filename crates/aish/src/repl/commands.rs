@@ -56,6 +56,7 @@ impl Repl {
                 let text = show::result_text(self.driver.session(), call.as_deref(), &self.engine.redactor);
                 self.show(text).await;
             }
+            Meta::Copy(part) => self.copy(part).await,
             Meta::Thinking => {
                 let text = show::thinking_text(self.driver.session(), &self.engine.redactor);
                 self.show(text).await;
@@ -199,7 +200,10 @@ impl Repl {
         match text {
             Ok(text) => {
                 let look = self.front.renderer.look();
-                if look.form == Form::Framed && text.lines().count() > look.rows && show::page(&text).await {
+                if look.form == Form::Framed
+                    && text.lines().count() > look.rows
+                    && show::page(&text, &self.options.environment).await
+                {
                     return;
                 }
                 self.front.print(&text).await;

@@ -2,6 +2,7 @@
 
 use aish_core::policy::ApprovalMode;
 use aish_mcp::Alias;
+use std::num::NonZeroUsize;
 
 /// A meta command as typed, its argument read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Meta {
     Sessions,
     /// Show the whole result of a call: that one, or the last.
     Show(Option<String>),
+    /// Put a part of the last reply on the clipboard.
+    Copy(Copied),
     /// Show the last thinking in full.
     Thinking,
     /// Say what was used: tokens, money, context.
@@ -34,6 +37,17 @@ pub enum Meta {
     Prompt(String),
     /// Leave.
     Quit,
+}
+
+/// Which part of a reply is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// Its last block of code.
+    LastBlock,
+    /// Its nth block of code.
+    Block(NonZeroUsize),
+    /// All of it.
+    All,
 }
 
 /// A line that is no meta command.
@@ -70,6 +84,8 @@ pub enum Argument {
     Session,
     /// A call's id.
     Call,
+    /// A part of a reply.
+    Part,
     /// What to do about servers.
     Mcp,
 }
@@ -156,6 +172,17 @@ pub const COMMANDS: &[Command] = &[
         read: |argument| Some(Meta::Show(argument.map(str::to_owned))),
     },
     Command {
+        name: "copy",
+        arguments: "[N|all]",
+        argument: Argument::Part,
+        help: "the last reply's code to the clipboard, or all of it",
+        read: |argument| match argument {
+            None => Some(Meta::Copy(Copied::LastBlock)),
+            Some(ALL) => Some(Meta::Copy(Copied::All)),
+            Some(number) => number.parse().ok().map(|number| Meta::Copy(Copied::Block(number))),
+        },
+    },
+    Command {
         name: "thinking",
         arguments: "",
         argument: Argument::None,
@@ -185,20 +212,33 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
+/// What begins `:help`: the two things a line can be.
+const FIRST: &str = "\
+A command runs in your shell, a question goes to the model: the prompt shows
+which before Enter. Ctrl-T flips it; ! or ? in front of the line forces it.
+";
+
 /// What is not a meta command, for `:help`.
 const OTHER_INPUT: &[(&str, &str)] = &[
-    ("text", "asks the model; ?text does so whatever it looks like"),
-    (":alias.prompt", "that MCP server's prompt; key=value fills it in"),
-    ("@path", "in a text: the file or image goes along"),
-    ("@alias:uri", "in a text: that MCP server's resource goes along"),
-    ("!command", "runs in the shell; your next question has its output"),
-    ("!cd DIR", "changes the directory commands and tools run in"),
     (
-        "Alt-Enter, \\ at the end",
-        "go on with the same message on another line",
+        "@path, @alias:uri",
+        "in a question: that file, image or resource goes too",
     ),
+    (":alias.prompt", "that MCP server's prompt; key=value fills it in"),
+    (
+        "Tab, Ctrl-R, Alt-Enter",
+        "completes; searches the history; begins another line",
+    ),
+    (
+        "while it answers",
+        "Enter keeps a line for later; Alt-Enter tells it now",
+    ),
+    ("Alt-W, or ? alone", "asks why the last command failed"),
     ("Ctrl-C", "stops what runs, or clears the line; quits nothing"),
 ];
+
+/// What `:copy` calls a whole reply.
+pub const ALL: &str = "all";
 
 /// Names no further apart than this many edits may have been meant.
 const MISTYPED_EDITS_MAX: usize = 2;
@@ -237,7 +277,9 @@ pub fn parse(line: &str) -> Result<Meta, Mistake> {
         usage: usage(command),
         hint: match command.argument {
             Argument::None => "; nothing follows it".to_owned(),
-            Argument::Model | Argument::Mode | Argument::Session | Argument::Call | Argument::Mcp => String::new(),
+            Argument::Model | Argument::Mode | Argument::Session | Argument::Call | Argument::Part | Argument::Mcp => {
+                String::new()
+            }
         },
     })
 }
@@ -268,10 +310,8 @@ pub fn help() -> String {
     let others = OTHER_INPUT.iter().map(|(input, help)| ((*input).to_owned(), *help));
     let lines: Vec<(String, &str)> = commands.chain(others).collect();
     let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
-    lines
-        .iter()
-        .map(|(left, help)| format!("  {left:width$}  {help}\n"))
-        .collect()
+    let lines = lines.iter().map(|(left, help)| format!("  {left:width$}  {help}\n"));
+    FIRST.to_owned() + &lines.collect::<String>()
 }
 
 #[cfg(test)]
@@ -284,14 +324,17 @@ mod tests {
         for command in COMMANDS {
             assert!(parse(command.name).is_ok(), "{}", command.name);
             let takes_none = command.argument == Argument::None;
+            let word = if command.argument == Argument::Part { ALL } else { "ask" };
             assert_eq!(
-                parse(&format!("{} ask", command.name)).is_err(),
+                parse(&format!("{} {word}", command.name)).is_err(),
                 takes_none,
                 "{}",
                 command.name
             );
         }
         assert_eq!(parse("policy  auto "), Ok(Meta::Policy(Some(ApprovalMode::Auto))));
+        let second = NonZeroUsize::MIN.saturating_add(1);
+        assert_eq!(parse("copy 2"), Ok(Meta::Copy(Copied::Block(second))));
         assert_eq!(parse("model desk"), Ok(Meta::Model(Some("desk".into()))));
         assert_eq!(parse("mcp  tools git"), Ok(Meta::Mcp("tools git".into())));
         assert_eq!(parse("git.log a=b"), Ok(Meta::Prompt("git.log a=b".into())));
@@ -311,6 +354,7 @@ mod tests {
         check("xyzzy", "no command :xyzzy; :help lists them");
         check("", "no command :; :help lists them");
         check("Git.log", "no command :Git.log; :help lists them");
+        check("copy 0", ":copy [N|all] is how it is written");
         check("policy maybe", ":policy [ask|auto|full] is how it is written");
         check("quit now", ":quit is how it is written; nothing follows it");
     }
@@ -321,28 +365,29 @@ mod tests {
         let help = help();
         assert!(help.lines().count() < 24);
         assert!(help.lines().all(|line| line.chars().count() < 80), "{help}");
-        insta::assert_snapshot!(help, @r#"
-        :help                    this list
-        :model [NAME]            another model from now on, the same conversation
-        :models                  the models there are
-        :tools                   the tools the model may call
-        :policy [ask|auto|full]  the rules that hold, or when to ask from now on
-        :clear                   empties the context; the ledger keeps everything
-        :resume [ID]             go on with a session: that one, or the last used
-        :sessions                the sessions used last
-        :show [CALL]             the whole result of a call: that one, or the last
-        :thinking                what the model thought last, in full
-        :usage                   tokens, cost, and how full the context is
-        :mcp [COMMAND]           MCP servers; alone it lists its commands
-        :quit                    leave; Ctrl-D on an empty line does the same
-        text                     asks the model; ?text does so whatever it looks like
-        :alias.prompt            that MCP server's prompt; key=value fills it in
-        @path                    in a text: the file or image goes along
-        @alias:uri               in a text: that MCP server's resource goes along
-        !command                 runs in the shell; your next question has its output
-        !cd DIR                  changes the directory commands and tools run in
-        Alt-Enter, \ at the end  go on with the same message on another line
-        Ctrl-C                   stops what runs, or clears the line; quits nothing
-        "#);
+        insta::assert_snapshot!(help, @"
+        A command runs in your shell, a question goes to the model: the prompt shows
+        which before Enter. Ctrl-T flips it; ! or ? in front of the line forces it.
+          :help                    this list
+          :model [NAME]            another model from now on, the same conversation
+          :models                  the models there are
+          :tools                   the tools the model may call
+          :policy [ask|auto|full]  the rules that hold, or when to ask from now on
+          :clear                   empties the context; the ledger keeps everything
+          :resume [ID]             go on with a session: that one, or the last used
+          :sessions                the sessions used last
+          :show [CALL]             the whole result of a call: that one, or the last
+          :copy [N|all]            the last reply's code to the clipboard, or all of it
+          :thinking                what the model thought last, in full
+          :usage                   tokens, cost, and how full the context is
+          :mcp [COMMAND]           MCP servers; alone it lists its commands
+          :quit                    leave; Ctrl-D on an empty line does the same
+          @path, @alias:uri        in a question: that file, image or resource goes too
+          :alias.prompt            that MCP server's prompt; key=value fills it in
+          Tab, Ctrl-R, Alt-Enter   completes; searches the history; begins another line
+          while it answers         Enter keeps a line for later; Alt-Enter tells it now
+          Alt-W, or ? alone        asks why the last command failed
+          Ctrl-C                   stops what runs, or clears the line; quits nothing
+        ");
     }
 }

@@ -6,6 +6,7 @@
 
 mod commands;
 mod complete;
+mod copy;
 mod dispatch;
 mod editor;
 mod front;
@@ -21,6 +22,7 @@ mod router;
 mod shell;
 mod show;
 mod turns;
+mod welcome;
 mod why;
 mod typing;
 
@@ -29,7 +31,8 @@ use crate::paths::Environment;
 use crate::prices::Prices;
 use crate::shell::known::Beginning;
 use crate::shell::{ShellSetup, UserShell};
-use crate::term::{Form, Stream};
+use crate::term::columns::wrapped;
+use crate::term::{Form, Stream, Wishes};
 use crate::usage::Gauge;
 use aish_core::event::ModelFailed;
 use aish_core::sanitize;
@@ -52,6 +55,8 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use tokio::task::JoinHandle;
 use turns::TurnEnd;
+use welcome::Unmarked;
+pub use welcome::{Listening, Visit, Welcome};
 
 /// The name of the file of `:` lines in the data directory.
 const HISTORY_NAME: &str = "history";
@@ -119,8 +124,10 @@ pub struct ReplOptions {
     pub data_dir: PathBuf,
     /// Whether the session had a life before.
     pub opened: Opened,
-    /// Said first, at a terminal only; lines of our own.
-    pub welcome: String,
+    /// Said first, at a terminal only.
+    pub welcome: Option<Welcome>,
+    /// How the person wants things to look.
+    pub wishes: Wishes,
     /// What still has to be awaited before a model can be asked.
     pub choice: Option<ModelChoice>,
     /// For models that give no answer.
@@ -223,12 +230,15 @@ impl Repl {
         options.mcp.listen(Arc::clone(&say));
         front.attend(options.mcp.clerk(&engine, options.environment.clone(), say));
         let stdin_is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
-        let kind = match (stdin_is_terminal, front.renderer.look().form) {
+        let able = front.renderer.look();
+        let kind = match (stdin_is_terminal, able.form) {
             (true, Form::Framed) => Kind::Edited,
             (true, Form::Plain) => Kind::Dumb,
             (false, _) => Kind::Piped,
         };
-        if kind == Kind::Edited {
+        front.renderer.set_look(able.wished(options.wishes));
+        // A line that is drawn again and again says nothing to who listens.
+        if kind == Kind::Edited && front.renderer.look().form == Form::Framed {
             front.type_ahead(engine.redactor.clone()).map_err(ReplError::Open)?;
         }
         let shell = options.shell.take().filter(|_| kind == Kind::Edited).map(|setup| {
@@ -330,9 +340,13 @@ impl Repl {
     }
 
     async fn begin(&mut self) -> Result<(), ReplError> {
-        if self.kind != Kind::Piped && !self.options.welcome.is_empty() {
-            let welcome = std::mem::take(&mut self.options.welcome);
-            self.front.print(&format!("{}\n", welcome.trim_end())).await;
+        if let Some(welcome) = self.options.welcome.take().filter(|_| self.kind != Kind::Piped) {
+            let lines = match self.router {
+                Some(_) => Unmarked::Guessed,
+                None => Unmarked::Questions,
+            };
+            let text = wrapped(&welcome.text(lines), self.front.renderer.look().width());
+            self.front.print(&text).await;
         }
         match self.options.opened {
             Opened::New => Ok(()),

@@ -194,14 +194,14 @@ mod tests {
         ❯ find the sources
           please
         I'll look.
-        --- glob(pattern="*.c")
+        call: glob(pattern="*.c")
             a.c
             b.c
-        --- 2 files found
+        done: 2 files found
         Two files.
-        --- ! make
+        command: make
             cc a.c
-        --- exit 0
+        done: exit 0
         "#);
     }
 
@@ -238,7 +238,7 @@ mod tests {
         }
         let text = shown(&session(drafts));
         assert!(
-            text.contains("    drawn\n    [image image/png, 1 KB]\n--- 2 files found"),
+            text.contains("    drawn\n    [image image/png, 1 KB]\ndone: 2 files found"),
             "{text}"
         );
     }

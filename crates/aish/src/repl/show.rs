@@ -1,5 +1,6 @@
 //! `:show` and `:thinking`: the whole of what was cut on the screen (SPEC 8.5).
 
+use crate::paths::Environment;
 use crate::term::clean::Clean;
 use crate::term::render::body_of;
 use aish_core::event::{Body, ToolResult};
@@ -11,8 +12,10 @@ use std::process::Stdio;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// Shows a long text screen by screen. `-R` lets nothing through here: the text is escaped already.
+/// Shows a long text screen by screen, where nobody wants another program to.
 const PAGER: &str = "less";
+/// What it is called with. `-R` lets nothing through here: the text is escaped already.
+const PAGER_ARGUMENTS: [&str; 1] = ["-R"];
 
 /// The whole result of a call, safe for a terminal and without secrets; of the last call with a result when none is named.
 ///
@@ -66,11 +69,21 @@ fn shown(text: &str, redactor: &Redactor) -> String {
     text
 }
 
+/// The program that pages, and its arguments: the one `PAGER` names, in words without quotes, else our own.
+fn pager(environment: &Environment) -> (&str, Vec<&str>) {
+    let mut words = environment.text("PAGER").unwrap_or_default().split_whitespace();
+    match words.next() {
+        Some(program) => (program, words.collect()),
+        None => (PAGER, PAGER_ARGUMENTS.to_vec()),
+    }
+}
+
 /// Shows a text in the pager; false if there is none.
-pub async fn page(text: &str) -> bool {
-    let spawned = Command::new(PAGER)
-        .arg("-R")
-        // The pager's own commands could run programs and write files.
+pub async fn page(text: &str, environment: &Environment) -> bool {
+    let (program, arguments) = pager(environment);
+    let spawned = Command::new(program)
+        .args(arguments)
+        // The commands of `less` could run programs and write files.
         .env("LESSSECURE", "1")
         .stdin(Stdio::piped())
         .kill_on_drop(true)
@@ -119,6 +132,18 @@ mod tests {
         assert_eq!(text(Some("call_1_1")).unwrap(), "one\ntwo\n");
         assert_eq!(text(None).unwrap(), "\\x1b[2Jx [redacted:DESK_KEY]\n");
         assert!(text(Some("call_9_9")).unwrap_err().contains("call_9_9"));
+    }
+
+    /// SPEC 8.5: the rest is seen with the program the person pages with.
+    #[test]
+    fn pagers() {
+        let check = |variable: &str, program: &str, arguments: &[&str]| {
+            let environment = Environment::from_pairs([("PAGER", variable)]);
+            assert_eq!(pager(&environment), (program, arguments.to_vec()));
+        };
+        check("", "less", &["-R"]);
+        check("most", "most", &[]);
+        check("less -FRX", "less", &["-FRX"]);
     }
 
     /// SPEC 6.5: the images of a result are named, with their size; their bytes are not for a screen.

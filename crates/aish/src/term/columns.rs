@@ -29,9 +29,40 @@ pub fn named(name: &str, what: &str, columns: usize) -> String {
     }
 }
 
+/// The lines in rows of so many columns, broken between words; each row begins as far in as its line does. A word that is wider is
+/// left to the terminal. Ends with a line feed.
+pub fn wrapped(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let mut column = 0;
+        for word in line.split(' ').filter(|word| !word.is_empty()) {
+            if column > 0 && column + 1 + word.width() > columns {
+                out.push('\n');
+                column = 0;
+            }
+            let gap = if column == 0 { indent } else { 1 };
+            out.push_str(&" ".repeat(gap));
+            out.push_str(word);
+            column += gap + word.width();
+        }
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// SPEC 8.9: sentences of our own are never broken within a word.
+    #[test]
+    fn words_stay_whole() {
+        assert_eq!(wrapped("ab cd ef\n\n  gh ij", 5), "ab cd\nef\n\n  gh\n  ij\n");
+        assert_eq!(wrapped("日本 abcdefgh x", 5), "日本\nabcdefgh\nx\n");
+        assert_eq!(wrapped("a b", usize::MAX), "a b\n");
+        assert_eq!(wrapped("", 5), "");
+    }
 
     /// SPEC 8.9: narrow and wide terminals.
     #[test]

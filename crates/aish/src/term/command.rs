@@ -1,8 +1,8 @@
 //! A command of the person's own, after it ran in their shell: its line stands at the prompt and its output below it as it came,
 //! so all that is left to say is how it ended, where that is out of the ordinary.
 
-use super::frame::{duration, rule};
-use super::look::{DIM, Look, RED};
+use super::frame::{duration, gap, rule};
+use super::look::{DIM, Form, Look, RED};
 use aish_core::event::Command;
 use std::time::Duration;
 
@@ -22,7 +22,13 @@ pub fn foot(look: Look, command: &Command) -> Option<String> {
         (false, None) => return None,
         (false, Some(took)) => took,
         (true, None) => format!("exit {status}"),
-        (true, Some(took)) => format!("exit {status} · {took}"),
+        (true, Some(took)) => format!("exit {status}{}{took}", gap(look)),
+    };
+    let text = match (look.form, has_failed) {
+        (Form::Framed, _) => text,
+        // Below output that goes on for screens, nothing else says what it is that failed.
+        (Form::Plain, true) => format!("command failed: {text}"),
+        (Form::Plain, false) => format!("command done: {text}"),
     };
     let style = if has_failed { RED } else { DIM };
     Some(look.paint(style, &rule(look, &text)) + "\n")
@@ -41,14 +47,14 @@ mod tests {
                 duration_ms,
                 ..Command::default()
             };
-            let expect = expect.map(|text| format!("--- {text}\n"));
+            let expect = expect.map(|text| format!("command {text}\n"));
             assert_eq!(foot(Look::PLAIN, &command), expect, "{status:?} {duration_ms}");
         };
         check(Some(0), 10, None);
         check(None, 10, None);
-        check(Some(0), 3_200, Some("3.2 s"));
-        check(Some(1), 10, Some("exit 1"));
-        check(Some(130), 65_000, Some("exit 130 · 1 min 5 s"));
+        check(Some(0), 3_200, Some("done: 3.2 s"));
+        check(Some(1), 10, Some("failed: exit 1"));
+        check(Some(130), 65_000, Some("failed: exit 130, 1 min 5 s"));
         check(Some(148), 10, None);
     }
 }

@@ -1,7 +1,8 @@
 //! Frames: what sets a call or a command off from the conversation (SPEC 8.5).
 //!
 //! A frame is a head (a rule with what runs, in full), rows of what it prints, and a foot (a rule with what came of it).
-//! Parts of it are written as they become known, so a frame may be interrupted and taken up again.
+//! Parts of it are written as they become known, so a frame may be interrupted and taken up again. Where nothing is laid out, words
+//! stand for the rules: a screen reader says them.
 
 use super::look::{DIM, Form, Look, RED};
 use super::rows::{Rows, width_of};
@@ -14,8 +15,6 @@ use std::time::Duration;
 pub(super) const INDENT: &str = "    ";
 /// The beginning of a rule.
 const RULE_START: &str = "─── ";
-/// The same in plain form.
-const RULE_START_PLAIN: &str = "--- ";
 /// What fills a rule up to the width.
 const RULE_FILL: &str = "─";
 /// A call shorter than this took no time a person cares about.
@@ -33,26 +32,66 @@ pub(super) struct Foot<'a> {
     pub took: Option<Duration>,
 }
 
+/// Whose frame it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// A call of the model's.
+    Call,
+    /// A command of the user's own.
+    Command,
+}
+
 /// The head of a frame, whole rows.
-pub(super) fn head(look: Look, readable: &str) -> String {
-    look.paint(DIM, &rule(look, readable)) + "\n"
+pub(super) fn head(look: Look, owner: Owner, readable: &str) -> String {
+    let text = match (look.form, owner) {
+        (Form::Framed, Owner::Call) => readable.to_owned(),
+        (Form::Framed, Owner::Command) => format!("! {readable}"),
+        (Form::Plain, Owner::Call) => format!("call: {readable}"),
+        (Form::Plain, Owner::Command) => format!("command: {readable}"),
+    };
+    look.paint(DIM, &rule(look, &text)) + "\n"
 }
 
 /// The foot of a frame, whole rows.
 pub(super) fn foot(look: Look, foot: &Foot<'_>) -> String {
-    let mut text = match label(foot.success, foot.end) {
+    let done = match look.form {
+        Form::Framed => None,
+        Form::Plain => Some("done"),
+    };
+    let mut text = match label(foot.success, foot.end).or(done) {
         Some(label) if !foot.summary.starts_with(label) => format!("{label}: {}", foot.summary),
         Some(_) | None => foot.summary.to_owned(),
     };
     if let Some(took) = foot.took.filter(|took| took.as_millis() >= DURATION_SHOWN_MS_MIN) {
-        text.push_str(" · ");
+        text.push_str(gap(look));
         text.push_str(&duration(took));
     }
     look.paint(if foot.success { DIM } else { RED }, &rule(look, &text)) + "\n"
 }
 
+/// What stands between two things said of an end.
+pub(super) fn gap(look: Look) -> &'static str {
+    match look.form {
+        Form::Framed => " · ",
+        Form::Plain => ", ",
+    }
+}
+
+/// How many lines are not shown, and what shows them.
+pub(super) fn hidden(look: Look, lines: usize, command: &str) -> String {
+    let start = match look.form {
+        Form::Framed => "… ",
+        Form::Plain => "",
+    };
+    let lines = match lines {
+        1 => "1 more line".to_owned(),
+        n => format!("{n} more lines"),
+    };
+    remark(look, &format!("{start}{lines} ({command})"))
+}
+
 /// A line in the frame's own words, e.g. how much is not shown.
-pub(super) fn remark(look: Look, text: &str) -> String {
+fn remark(look: Look, text: &str) -> String {
     look.paint(DIM, &format!("{INDENT}{text}")) + "\n"
 }
 
@@ -99,7 +138,7 @@ fn label(success: bool, end: ResultEnd) -> Option<&'static str> {
 pub(super) fn rule(look: Look, text: &str) -> String {
     let text = sanitize::single_line(text);
     if look.form == Form::Plain {
-        return format!("{RULE_START_PLAIN}{text}");
+        return text.into_owned();
     }
     let mut out = String::new();
     let mut rows = Rows::new("", INDENT, look.width());

@@ -50,6 +50,15 @@ pub enum Slant {
     Upright,
 }
 
+/// How the person wants things to look, whatever the terminal says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// What text stands on.
+    pub background: Option<Background>,
+    /// Whether text is laid out.
+    pub form: Option<Form>,
+}
+
 /// How things look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -100,6 +109,19 @@ impl Look {
             ..Self::PLAIN
         };
         look.resized(fd)
+    }
+
+    /// The same as the person wants it. What is not laid out has no styles either, but still rows that end.
+    pub fn wished(self, wishes: Wishes) -> Self {
+        let background = wishes.background.unwrap_or(self.background);
+        match wishes.form.unwrap_or(self.form) {
+            Form::Framed => Self { background, ..self },
+            Form::Plain => Self {
+                columns: self.columns,
+                rows: self.rows,
+                ..Self::PLAIN
+            },
+        }
     }
 
     /// The same for the size the terminal behind `fd` has now.
@@ -189,5 +211,29 @@ mod tests {
         assert_eq!(size(Look::PLAIN.resized(&master)), (80, 24));
         master.resize(pty_process::Size::new(10, 132)).unwrap();
         assert_eq!(size(Look::PLAIN.resized(&master)), (132, 10));
+    }
+
+    /// SPEC 8.9: what the person says of the terminal, or wants, comes before what the terminal says.
+    #[test]
+    fn wishes() {
+        let able = Look {
+            columns: 132,
+            colour: Colour::On,
+            form: Form::Framed,
+            ..Look::PLAIN
+        };
+        assert_eq!(able.wished(Wishes::default()), able);
+        let light = Wishes {
+            background: Some(Background::Light),
+            ..Wishes::default()
+        };
+        assert_eq!(able.wished(light).background, Background::Light);
+        let plain = Wishes {
+            form: Some(Form::Plain),
+            ..Wishes::default()
+        };
+        let look = able.wished(plain);
+        assert_eq!((look.form, look.colour, look.columns), (Form::Plain, Colour::Off, 132));
+        assert_eq!(look.width(), usize::MAX, "the terminal breaks its lines itself");
     }
 }

@@ -13,6 +13,7 @@ pub mod approval;
 pub mod clean;
 pub mod columns;
 pub mod command;
+pub mod copy;
 pub mod countdown;
 pub mod footer;
 mod frame;
@@ -30,10 +31,14 @@ pub mod screen;
 mod thinking;
 pub mod tty;
 
-pub use look::{Background, Colour, Form, Look};
+pub use look::{Background, Colour, Form, Look, Wishes};
 pub use output::{Output, Stream};
 
 #[cfg(test)]
 mod approval_tests;
 #[cfg(test)]
+mod frame_tests;
+#[cfg(test)]
 mod render_tests;
+#[cfg(test)]
+mod stream_tests;

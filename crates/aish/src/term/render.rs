@@ -10,7 +10,7 @@
 use super::clean::Clean;
 use super::countdown::{Countdown, StatusLine, retry_text};
 pub use super::frame::body_of;
-use super::frame::{self, Foot};
+use super::frame::{self, Foot, Owner};
 use super::look::{BOLD, DIM, Form, Look};
 use super::prose::Prose;
 use super::rows::Rows;
@@ -76,6 +76,12 @@ impl Renderer {
             running: BTreeMap::new(),
             model: None,
         }
+    }
+
+    /// The same with syntaxes that were read already: code has its colours from its first line on, whatever the threads do.
+    #[cfg(test)]
+    pub fn with_syntaxes(self, syntaxes: Syntaxes) -> Self {
+        Self { syntaxes, ..self }
     }
 
     /// How things look now.
@@ -207,7 +213,7 @@ impl Renderer {
 
     /// The user's own command begins; all it prints is shown, however long.
     pub fn command_begun(&mut self, line: &str, out: &mut Output) {
-        self.open_frame(None, &format!("! {line}"), out);
+        self.open_frame(None, line, out);
     }
 
     /// The user's own command is over.
@@ -330,7 +336,12 @@ impl Renderer {
             // The person asked for this output: cutting it would be cutting their own screen.
             None => rows,
         };
-        out.push(Stream::Frame, &frame::head(self.look, &self.redactor.redact(readable)));
+        let owner = match call {
+            Some(_) => Owner::Call,
+            None => Owner::Command,
+        };
+        let head = frame::head(self.look, owner, &self.redactor.redact(readable));
+        out.push(Stream::Frame, &head);
         self.region = Region::Frame(Frame {
             call,
             rows,
@@ -402,17 +413,10 @@ impl Renderer {
         self.release(out);
         self.break_line(out);
         if let Region::Frame(frame) = &self.region {
-            let lines = match frame.rows.hidden() {
-                0 => None,
-                1 => Some("… 1 more line".to_owned()),
-                n => Some(format!("… {n} more lines")),
-            };
-            if let (Some(lines), Some(call)) = (lines, &frame.call) {
-                let remark = match self.look.form {
-                    Form::Framed => format!("{lines} (:show {call})"),
-                    Form::Plain => lines,
-                };
-                out.push(Stream::Frame, &frame::remark(self.look, &remark));
+            let lines = frame.rows.hidden();
+            if let (1.., Some(call)) = (lines, &frame.call) {
+                let shown = frame::hidden(self.look, lines, &format!(":show {call}"));
+                out.push(Stream::Frame, &shown);
             }
         }
         self.region = Region::Between;

@@ -7,6 +7,8 @@ use unicode_width::UnicodeWidthChar;
 
 /// Columns from one tab stop to the next.
 const TAB_COLUMNS: usize = 8;
+/// Makes an emoji of the character before it (variation selector 16).
+const EMOJI_STYLE: char = '\u{fe0f}';
 
 /// Where a stream of text stands in its rows.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Rows {
     column: usize,
     /// True between rows: nothing of the next one is written.
     between: bool,
+    /// The last character is narrow, unless it is made an emoji.
+    may_widen: bool,
     rows: usize,
     hidden_breaks: usize,
     hidden_open: bool,
@@ -37,6 +41,7 @@ impl Rows {
             rows_max: usize::MAX,
             column: 0,
             between: true,
+            may_widen: false,
             rows: 0,
             hidden_breaks: 0,
             hidden_open: false,
@@ -89,10 +94,15 @@ impl Rows {
     }
 
     fn put(&mut self, c: char, out: &mut String) {
-        let columns = c.width().unwrap_or(0);
+        let columns = match c {
+            // Many terminals show the character before it as wide then; counted so, no row is too long anywhere.
+            EMOJI_STYLE => usize::from(self.may_widen),
+            c => c.width().unwrap_or(0),
+        };
+        self.may_widen = columns == 1 && c != EMOJI_STYLE;
         if self.between {
             self.begin_row(self.line_prefix, out);
-        } else if self.column + columns > self.width {
+        } else if self.column + columns > self.width && c != EMOJI_STYLE {
             self.end_row(out);
             if self.rows >= self.rows_max {
                 return self.hide(c);
@@ -151,6 +161,11 @@ mod tests {
         check(6, &["abcdef\ng"], "  abcd\n. ef\n  g\n");
         check(6, &["ab", "cd", "\n"], "  abcd\n");
         check(6, &["日本語"], "  日本\n. 語\n");
+        check(
+            6,
+            &["☀\u{fe0f}☀", "\u{fe0f}☀\u{fe0f}"],
+            "  ☀\u{fe0f}☀\u{fe0f}\n. ☀\u{fe0f}\n",
+        );
         check(usize::MAX, &["a\n\nb\n"], "  a\n\n  b\n");
         check(12, &["a\tb"], "  a       b\n");
     }

@@ -4,7 +4,7 @@
 //! Append-only like everything else: where the fold begins a line is opened that stays open while the model thinks on, and
 //! gets its number when it is done.
 
-use super::look::{Colour, DIM, Form, Look};
+use super::look::{Colour, DIM, Look};
 use super::rows::{Rows, width_of};
 use super::{Output, Stream};
 
@@ -120,10 +120,7 @@ impl Thinking {
             1 => "1 more line".to_owned(),
             n => format!("{n} more lines"),
         };
-        let remark = match look.form {
-            Form::Framed => format!(" ({lines}; :thinking shows it)"),
-            Form::Plain => format!(" ({lines})"),
-        };
+        let remark = format!(" ({lines}; :thinking shows it)");
         let begun = if self.fold == Fold::Broken { FOLD } else { "" };
         out.push(Stream::Frame, &look.paint(DIM, &format!("{begun}{remark}")));
         out.push(Stream::Frame, "\n");
@@ -132,6 +129,7 @@ impl Thinking {
 
 #[cfg(test)]
 mod tests {
+    use super::super::look::Form;
     use super::super::render::Renderer;
     use super::*;
     use aish_core::redact::Redactor;
@@ -192,7 +190,7 @@ mod tests {
         thinking: line 4
         thinking: line 5
         thinking: line 6
-        … thinking (2 more lines)
+        … thinking (2 more lines; :thinking shows it)
         Hello
         ");
         let just_fits = shown(look(Colour::Off), &[thought(&lines(6))]);

@@ -31,6 +31,10 @@ fn defaults() {
             confirm_cmd: true,
             program: None,
         },
+        ui: UiConfig {
+            background: None,
+            plain: false,
+        },
         tools: ToolsConfig {
             max_output_size: 1_048_576,
             max_result_chars: None,
@@ -264,9 +268,11 @@ fn the_command_line_wins() {
     let overrides = |model: &str| Overrides {
         model: Some(model.to_owned()),
         approval: Some(ApprovalMode::Auto),
+        form: Some(Form::Plain),
     };
     let config = layered(user, "", &variables, &overrides("c")).unwrap().config;
     assert_eq!(config.start_model().unwrap(), "c");
+    assert!(config.ui.plain);
     assert_eq!(config.approval.mode, ApprovalMode::Auto);
     let error = layered(user, "", &variables, &overrides("dd")).unwrap_err();
     insta::assert_snapshot!(error, @r#"--model: default_model: no model "dd"; there are: a, b, c"#);
@@ -401,6 +407,8 @@ headers = { X-A = 'hunter2' }
     tools.max_output_size = 1048576                    # default
     tools.parallel = true                              # default
     mcp.max_tool_depth = 8                             # default
+    ui.background = "auto"                             # default
+    ui.plain = false                                   # default
     models.desk.base_url = "http://127.0.0.1:8080/v1"  # config.toml:5:12
     models.desk.model = "m"                            # config.toml:4:9
     models.desk.use_tool_role = true                   # default
@@ -480,4 +488,14 @@ fn servers_start_where_their_file_says() {
     }
     let error = project_errors("[mcp.servers.own]\ncommand = ['n']\ncwd = '/${TOKEN}'");
     assert!(error.contains("a project's file may not"), "{error}");
+}
+
+/// SPEC 8.9: what text stands on can be said, where the terminal does not.
+#[test]
+fn how_things_look() {
+    let ui = |text: &str| config(text).ui;
+    assert_eq!(ui("ui.background = 'light'").background, Some(Background::Light));
+    assert_eq!(ui("ui.background = 'dark'").background, Some(Background::Dark));
+    assert_eq!(ui("ui.background = 'auto'").background, None);
+    assert!(ui("ui.plain = true").plain && !ui("").plain);
 }

@@ -6,9 +6,10 @@ mod layering;
 mod mistakes;
 mod reach;
 
-use super::resolved::{ApprovalConfig, Cwd, CwdBase, McpConfig, McpTransport, ShellConfig, ToolsConfig};
+use super::resolved::{ApprovalConfig, Cwd, CwdBase, McpConfig, McpTransport, ShellConfig, ToolsConfig, UiConfig};
 use super::*;
 use crate::paths::Environment;
+use crate::term::{Background, Form};
 use aish_core::secret::Secret;
 
 fn source(layer: Layer, text: &str) -> Source {
