@@ -57,9 +57,9 @@ pub fn parse(line: &str) -> Reply {
 pub fn prompt(command: &str, why: &str, place: (usize, usize), look: Look) -> String {
     let (n, of) = place;
     let which = if of > 1 {
-        format!("proposed command {n} of {of}")
+        format!("proposed, {n} of {of}")
     } else {
-        "proposed command".to_owned()
+        "proposed".to_owned()
     };
     let mut head = String::new();
     let mut rows = Rows::new("", "  ", look.width());
@@ -105,9 +105,21 @@ mod tests {
     #[test]
     fn shown() {
         let long = format!("tar -C /srv {} -f backup.tar", "--exclude='*.o' ".repeat(4).trim_end());
-        insta::assert_snapshot!(prompt(&long, "asked because: mode ask", (1, 2), look(80)), @"");
-        insta::assert_snapshot!(prompt(&long, "asked because: mode ask", (1, 1), look(40)), @"");
-        insta::assert_snapshot!(prompt("ls'? [y/N/e/q] \x1b[2K\nrm x", "rule\r", (2, 2), look(200)), @"");
+        insta::assert_snapshot!(prompt(&long, "asked because: mode ask", (1, 2), look(80)), @"
+        proposed, 1 of 2 · asked because: mode ask
+        run 'tar -C /srv --exclude='*.o' --exclude='*.o' --exclude='*.o' --exclude='*.o
+            ' -f backup.tar'? [y/N/e/q]
+        ");
+        insta::assert_snapshot!(prompt(&long, "asked because: mode ask", (1, 1), look(40)), @"
+        proposed · asked because: mode ask
+        run 'tar -C /srv --exclude='*.o' --excl
+            ude='*.o' --exclude='*.o' --exclude
+            ='*.o' -f backup.tar'? [y/N/e/q]
+        ");
+        insta::assert_snapshot!(prompt("ls'? [y/N/e/q] \x1b[2K\nrm x", "rule\r", (2, 2), look(200)), @r"
+        proposed, 2 of 2 · rule\r
+        run 'ls'? [y/N/e/q] \x1b[2K\nrm x'? [y/N/e/q]
+        ");
         assert_eq!(question("ls", look(80)), "run 'ls'? [y/N/e/q] ");
     }
 
