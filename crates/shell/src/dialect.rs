@@ -55,16 +55,26 @@ impl Dialect {
         }
     }
 
-    /// Writes what it reads at its start into `folder`, which must be private, and says how it is started. `key` is the secret
-    /// of its marks: letters and digits; `zdotdir` is the user's own `ZDOTDIR`.
+    /// The keys that have it run the file [`ASK`] of its folder, unseen: its output is in [`ANSWER`] when that is marked.
+    pub fn ask(self) -> &'static [u8] {
+        b"\x1b[9991~"
+    }
+
+    /// The keys that take what stands in its line editor out of it, marked.
+    pub fn take(self) -> &'static [u8] {
+        b"\x1b[9992~"
+    }
+
+    /// Writes what it reads at its start into the folder, and says how it is started.
     ///
     /// # Errors
     /// The files cannot be written.
-    pub fn launch(self, folder: &Path, key: &str, zdotdir: Option<&OsStr>) -> io::Result<Launch> {
+    pub fn launch(self, start: &Start<'_>) -> io::Result<Launch> {
         let word = |text: &str| OsString::from(text);
+        let folder = start.folder;
         match self {
             Self::Bash => {
-                let file = write(folder, "bashrc", &BASH.replace("KEY", key))?;
+                let file = write(folder, "bashrc", &start.fill(BASH))?;
                 Ok(Launch {
                     arguments: vec![word("--rcfile"), file.into_os_string(), word("-i")],
                     environment: Vec::new(),
@@ -72,22 +82,26 @@ impl Dialect {
             }
             Self::Zsh => {
                 for name in [".zshenv", ".zprofile", ".zlogin"] {
-                    write(folder, name, &ZSH_PASSED_ON.replace("NAME", name))?;
+                    write(folder, name, &start.fill(&ZSH_PASSED_ON.replace("NAME", name)))?;
                 }
-                write(folder, ".zshrc", &ZSH.replace("KEY", key))?;
+                write(folder, ".zshrc", &start.fill(ZSH))?;
                 let mut environment = vec![(word("ZDOTDIR"), folder.as_os_str().to_owned())];
-                environment.extend(zdotdir.map(|own| (word("AISH_ZDOTDIR"), own.to_owned())));
+                environment.extend(start.zdotdir.map(|own| (word("AISH_ZDOTDIR"), own.to_owned())));
                 Ok(Launch {
                     arguments: vec![word("-i")],
                     environment,
                 })
             }
             Self::Fish => {
-                let file = write(folder, "aish.fish", &FISH.replace("KEY", key))?;
-                let mut source = word("source ");
-                source.push(quoted(&file));
+                let file = write(folder, "aish.fish", &start.fill(FISH))?;
+                let source = format!("source {}", quoted(&file));
+                let mut arguments = match start.files {
+                    StartUp::Own => Vec::new(),
+                    StartUp::None => vec![word("--no-config")],
+                };
+                arguments.extend([word("-i"), word("-C"), word(&source)]);
                 Ok(Launch {
-                    arguments: vec![word("-i"), word("-C"), source],
+                    arguments,
                     environment: Vec::new(),
                 })
             }
@@ -95,77 +109,62 @@ impl Dialect {
     }
 }
 
+/// What a start depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Where our files for it are; private.
+    pub folder: &'a Path,
+    /// The secret of its marks: letters and digits.
+    pub key: &'a str,
+    /// The user's own `ZDOTDIR`.
+    pub zdotdir: Option<&'a OsStr>,
+    /// Whether it reads the user's files.
+    pub files: StartUp,
+}
+
+/// Whether a shell reads the user's own start-up files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartUp {
+    /// As it does in a terminal.
+    Own,
+    /// Not at all: one that did was ended by them.
+    None,
+}
+
+/// The file of a shell's folder with the line that it is to run unseen.
+pub const ASK: &str = "ask";
+/// And the one with what it printed.
+pub const ANSWER: &str = "answer";
+
+impl Start<'_> {
+    fn fill(&self, script: &str) -> String {
+        let own = match self.files {
+            StartUp::Own => "",
+            StartUp::None => NOT_OWN,
+        };
+        let folder = quoted(self.folder);
+        script
+            .replace("\nOWN", &format!("\n{own}"))
+            .replace("KEY", self.key)
+            .replace("FOLDER", &folder)
+    }
+}
+
 /// Accepts a line in fish, which says by itself neither that a line is not whole nor that it is wrong.
 const FISH_ACCEPT: &[u8] = b"\x1b[9990~";
 
-/// `PS0` is written before each command runs. The prompt names the secret by a variable, as `PS1` is often exported.
-const BASH: &str = r#"[ -f /etc/bash.bashrc ] && . /etc/bash.bashrc
-[ -f ~/.bashrc ] && . ~/.bashrc
-__aish_key=KEY
-__aish_keep() { __aish_status=$?; return $__aish_status; }
-__aish_mark() {
-  PS0='\e]133;C;k=${__aish_key}\a' PS1='\[\e]133;B;k=${__aish_key}\a\]' PS2='\[\e]133;P;k=${__aish_key}\a\]'
-  printf '\e]133;D;k=%s;%s\a\e]133;W;k=%s;%s\a' "$__aish_key" "$__aish_status" "$__aish_key" "$PWD"
-}
-shopt -s promptvars
-PROMPT_COMMAND=(__aish_keep "${PROMPT_COMMAND[@]}" __aish_mark)
-HISTCONTROL=${HISTCONTROL:+$HISTCONTROL:}ignorespace
-bind 'set enable-bracketed-paste on' 2>/dev/null
-"#;
+const BASH: &str = include_str!("dialect/start.bash");
+const ZSH: &str = include_str!("dialect/start.zsh");
+const FISH: &str = include_str!("dialect/start.fish");
+/// Before the line that reads the user's own files, where they are not to be read.
+const NOT_OWN: &str = "false && ";
 
 /// The user's file of that name, from where zsh would have read it.
 const ZSH_PASSED_ON: &str = r#"__aish_own=$ZDOTDIR
 if [ -n "$AISH_ZDOTDIR" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
-[ -f "${ZDOTDIR:-$HOME}/NAME" ] && . "${ZDOTDIR:-$HOME}/NAME"
+OWN[ -f "${ZDOTDIR:-$HOME}/NAME" ] && . "${ZDOTDIR:-$HOME}/NAME"
 [ -n "$ZDOTDIR" ] && AISH_ZDOTDIR=$ZDOTDIR
 ZDOTDIR=$__aish_own
-"#;
-
-const ZSH: &str = r#"if [ -n "$AISH_ZDOTDIR" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
-unset AISH_ZDOTDIR __aish_own
-[ -f "${ZDOTDIR:-$HOME}/.zshrc" ] && . "${ZDOTDIR:-$HOME}/.zshrc"
-__aish_begun() { print -n '\e]133;C;k=KEY\a' }
-__aish_keep() { __aish_status=$? }
-__aish_mark() {
-  print -n "\e]133;D;k=KEY;$__aish_status\a"
-  print -rn $'\e]133;W;k=KEY;'"$PWD"$'\a'
-  PS1=$'%{\e]133;B;k=KEY\a%}' RPS1= PS2=$'%{\e]133;P;k=KEY\a%}' RPS2=
-}
-precmd_functions=(__aish_keep $precmd_functions __aish_mark)
-preexec_functions+=(__aish_begun)
-unsetopt prompt_sp prompt_cr
-setopt hist_ignore_space
-"#;
-
-/// fish draws its prompt again whenever it likes, so the end of a command is marked by its event.
-const FISH: &str = r#"function __aish_begun --on-event fish_preexec
-    printf '\e]133;C;k=KEY\a'
-end
-function __aish_mark --on-event fish_postexec
-    printf '\e]133;D;k=KEY;%s\a\e]133;W;k=KEY;%s\a' $status $PWD
-end
-function __aish_accept
-    commandline --is-valid
-    switch $status
-        case 0
-            commandline -f execute
-        case 2
-            printf '\e]133;P;k=KEY\a'
-        case '*'
-            printf '\e]133;X;k=KEY\a'
-    end
-end
-bind \e\[9990~ __aish_accept
-bind -M insert \e\[9990~ __aish_accept
-function fish_prompt
-    printf '\e]133;B;k=KEY\a'
-end
-function fish_right_prompt
-end
-function fish_greeting
-end
-function fish_title
-end
 "#;
 
 fn write(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
@@ -174,8 +173,7 @@ fn write(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// In single quotes, as fish reads them.
-fn quoted(path: &Path) -> OsString {
-    let text = path.display().to_string().replace('\\', "\\\\").replace('\'', "\\'");
-    OsString::from(format!("'{text}'"))
+/// In single quotes, as all of them read it.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }

@@ -1,16 +1,23 @@
 //! The thread that looks after one shell: it alone reads and writes the shell's terminal.
+//!
+//! Commands wait in a queue until the shell waits for one; [`ask`] is about hidden lines, [`patience`] about what has to happen
+//! though nothing came, and about the person who would not wait.
+
+mod ask;
+mod patience;
 
 use crate::capture::Capture;
 use crate::dialect::Dialect;
 use crate::live::{Ended, Ran, Relay, Shared, Size, Stage, directory_of};
 use crate::marks::Marks;
-use crate::phase::{NotRun, Phase, Step};
+use crate::phase::{Phase, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::io;
+use std::mem::discriminant;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -22,14 +29,6 @@ use tokio::sync::oneshot;
 const PIECE_BYTES: usize = 64 * 1024;
 /// Bytes of keys that wait for a program to read them; more are left in the terminal.
 const KEYS_WAITING_MAX: usize = 64 * 1024;
-/// How long a typed command may take to begin. A shell that was waiting for more (fish does not say so) never begins.
-const BEGIN_MAX_MS: u64 = 3_000;
-/// Quiet after which what a job printed is told.
-const QUIET_MS: u64 = 40;
-/// How often Ctrl-C is pressed to withdraw a line: one that comes while the shell sets its terminal up is lost.
-const WITHDRAW_AGAIN_MS: u64 = 30;
-/// How often it is looked whether the shell is still there, while nothing happens.
-const LOOK_MS: u64 = 1_000;
 /// Between hanging up and killing.
 const HANG_UP_GRACE_MS: u64 = 500;
 /// Stack of the thread.
@@ -38,6 +37,8 @@ const STACK_BYTES: usize = 512 * 1024;
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 const CTRL_C: u8 = 0x03;
+/// In the names of what we put into a shell: a line that has it is of no interest to a person, e.g. one of `set -x`.
+const OWN_NAMES: &str = "__aish_";
 
 /// A command to type.
 pub struct Typed {
@@ -46,9 +47,18 @@ pub struct Typed {
     pub done: oneshot::Sender<Ran>,
 }
 
+/// A line to run unseen.
+pub struct Asked {
+    pub line: String,
+    /// Nobody waits for longer.
+    pub until: Instant,
+    pub done: oneshot::Sender<Option<Vec<u8>>>,
+}
+
 /// What the keeper is told.
 pub enum Order {
     Type(Typed),
+    Ask(Asked),
     Interrupt,
     Resize(Size),
     HangUp,
@@ -58,7 +68,21 @@ pub enum Order {
 struct Current {
     typed: Typed,
     began: Instant,
+    /// How long it took, once it is over.
+    took: Option<Duration>,
     output: Capture,
+    /// Keys that were pressed before it ran.
+    early: Vec<u8>,
+    /// Whether any key went to it.
+    keys: Keys,
+    typed_ahead: Vec<u8>,
+}
+
+/// Whether keys went to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    None,
+    Some,
 }
 
 /// Whether the keeper goes on.
@@ -74,85 +98,99 @@ pub struct Keeper {
     dialect: Dialect,
     marks: Marks,
     phase: Phase,
+    /// Since when it is in that phase.
+    since: Instant,
     current: Option<Current>,
     queue: VecDeque<Typed>,
+    asking: Option<Asked>,
+    asks: Vec<Asked>,
     /// What is still to be written to the shell.
     pending: VecDeque<u8>,
     /// What came while no command ran.
     aside: Capture,
-    aside_since: Option<Instant>,
+    /// When the first and the last of it came.
+    aside_times: Option<(Instant, Instant)>,
     /// When Ctrl-C was last pressed to withdraw a line.
     withdrawn_at: Option<Instant>,
     beside: Box<dyn FnMut(&str) + Send>,
     size: Option<Size>,
     buffer: Vec<u8>,
+    /// Has the start-up files, and goes when the shell has gone.
+    folder: TempDir,
+    shared: Arc<Shared>,
+}
+
+/// What a keeper is made of.
+pub struct Kept {
+    pub terminal: OwnedFd,
+    pub child: Child,
+    pub dialect: Dialect,
+    pub key: String,
+    pub folder: TempDir,
+    pub shared: Arc<Shared>,
+    pub beside: Box<dyn FnMut(&str) + Send>,
 }
 
 impl Keeper {
-    pub fn new(
-        (terminal, child): (OwnedFd, Child),
-        dialect: Dialect,
-        key: &str,
-        beside: Box<dyn FnMut(&str) + Send>,
-    ) -> io::Result<Self> {
-        let flags = rustix::fs::fcntl_getfl(&terminal)?;
-        rustix::fs::fcntl_setfl(&terminal, flags | OFlags::NONBLOCK)?;
+    pub fn new(kept: Kept) -> io::Result<Self> {
+        let flags = rustix::fs::fcntl_getfl(&kept.terminal)?;
+        rustix::fs::fcntl_setfl(&kept.terminal, flags | OFlags::NONBLOCK)?;
         Ok(Self {
-            terminal,
-            child,
-            dialect,
-            marks: Marks::new(key),
+            terminal: kept.terminal,
+            child: kept.child,
+            dialect: kept.dialect,
+            marks: Marks::new(&kept.key),
             phase: Phase::Starting,
+            since: Instant::now(),
             current: None,
             queue: VecDeque::new(),
+            asking: None,
+            asks: Vec::new(),
             pending: VecDeque::new(),
             aside: Capture::new(),
-            aside_since: None,
+            aside_times: None,
             withdrawn_at: None,
-            beside,
+            beside: kept.beside,
             size: None,
             buffer: vec![0; PIECE_BYTES],
+            folder: kept.folder,
+            shared: kept.shared,
         })
     }
 
-    /// Starts the thread. `folder` has the start-up files, and goes when the shell has gone.
-    pub fn keep(
-        mut self,
-        orders: Receiver<Order>,
-        wake: Arc<OwnedFd>,
-        shared: Arc<Shared>,
-        folder: TempDir,
-    ) -> io::Result<()> {
+    /// Starts the thread.
+    pub fn keep(mut self, orders: Receiver<Order>, wake: Arc<OwnedFd>) -> io::Result<()> {
         let thread = std::thread::Builder::new()
             .name("shell".to_owned())
             .stack_size(STACK_BYTES);
         thread.spawn(move || {
-            let _folder = folder;
-            while self.turn(&orders, &wake, &shared) == Next::GoOn {}
-            self.end(&shared);
+            while self.turn(&orders, &wake) == Next::GoOn {}
+            self.end();
         })?;
         Ok(())
     }
 
     /// Sleeps until something happens, and does what follows.
-    fn turn(&mut self, orders: &Receiver<Order>, wake: &OwnedFd, shared: &Shared) -> Next {
+    fn turn(&mut self, orders: &Receiver<Order>, wake: &OwnedFd) -> Next {
         self.sleep(wake);
         loop {
             match orders.try_recv() {
                 Ok(Order::Type(typed)) => self.queue.push_back(typed),
+                Ok(Order::Ask(asked)) => self.asks.push(asked),
                 Ok(Order::Interrupt) => self.pending.push_back(CTRL_C),
                 Ok(Order::Resize(size)) => self.resize(size),
                 Ok(Order::HangUp) | Err(TryRecvError::Disconnected) => return Next::Leave,
                 Err(TryRecvError::Empty) => break,
             }
         }
-        if self.read(shared) == Next::Leave || self.has_exited() {
+        if self.read() == Next::Leave || self.has_exited() {
             return Next::Leave;
         }
         self.type_next();
+        self.ask_next();
         self.take_keys();
-        self.write();
         self.look_at_the_clock();
+        self.write();
         Next::GoOn
     }
 
@@ -174,58 +212,6 @@ impl Keeper {
         let _ = rustix::io::read(wake, &mut count);
     }
 
-    /// When something has to happen though nothing did.
-    fn next_look(&self, now: Instant) -> Instant {
-        let look = now + Duration::from_millis(LOOK_MS);
-        let quiet = self.aside_since.map(|since| since + Duration::from_millis(QUIET_MS));
-        let begin = self.must_begin_by();
-        let withdraw = self
-            .withdrawn_at
-            .map(|at| at + Duration::from_millis(WITHDRAW_AGAIN_MS));
-        [quiet, begin, withdraw].into_iter().flatten().fold(look, Instant::min)
-    }
-
-    fn must_begin_by(&self) -> Option<Instant> {
-        match (&self.phase, &self.current) {
-            (Phase::Typed(_), Some(current)) => Some(current.began + Duration::from_millis(BEGIN_MAX_MS)),
-            (
-                Phase::Starting
-                | Phase::Idle
-                | Phase::Typed(_)
-                | Phase::Running
-                | Phase::Over(_)
-                | Phase::Withdrawn(_)
-                | Phase::Ahead,
-                _,
-            ) => None,
-        }
-    }
-
-    /// Where keys come from now: while a command runs, or start-up files perhaps ask for something.
-    fn keys(&self) -> Option<&OwnedFd> {
-        let relay = match self.phase {
-            Phase::Running => self.current.as_ref().map(|current| &current.typed.relay),
-            Phase::Starting => self.queue.front().map(|typed| &typed.relay),
-            Phase::Idle | Phase::Typed(_) | Phase::Over(_) | Phase::Withdrawn(_) | Phase::Ahead => None,
-        };
-        let has_room = self.pending.len() < KEYS_WAITING_MAX;
-        relay.and_then(|relay| relay.keys.as_ref()).filter(|_| has_room)
-    }
-
-    fn take_keys(&mut self) {
-        let Some(keys) = self.keys() else { return };
-        let mut sources = [PollFd::new(keys, PollFlags::IN)];
-        let now = Timespec::default();
-        let _ = poll(&mut sources, Some(&now));
-        if !sources.iter().any(|source| source.revents().contains(PollFlags::IN)) {
-            return;
-        }
-        let mut pressed = [0; 4096];
-        if let Ok(len) = rustix::io::read(keys, &mut pressed) {
-            self.pending.extend(pressed.get(..len).unwrap_or_default());
-        }
-    }
-
     fn write(&mut self) {
         while !self.pending.is_empty() {
             let (first, _) = self.pending.as_slices();
@@ -238,14 +224,18 @@ impl Keeper {
     }
 
     /// Reads what is there, one piece at most, so that keys and orders are never starved.
-    fn read(&mut self, shared: &Shared) -> Next {
+    fn read(&mut self) -> Next {
         match rustix::io::read(self.terminal.as_fd(), &mut *self.buffer) {
             Ok(0) => Next::Leave,
             Ok(len) => {
                 let pieces = self.marks.read(self.buffer.get(..len).unwrap_or_default());
                 for piece in pieces {
+                    let before = discriminant(&self.phase);
                     let step = self.phase.step(piece);
-                    self.act(step, shared);
+                    if discriminant(&self.phase) != before {
+                        self.entered();
+                    }
+                    self.act(step);
                 }
                 Next::GoOn
             }
@@ -255,7 +245,31 @@ impl Keeper {
         }
     }
 
-    fn act(&mut self, step: Step, shared: &Shared) {
+    /// The shell does something else now.
+    fn entered(&mut self) {
+        self.since = Instant::now();
+        match (&self.phase, &mut self.current) {
+            (Phase::Running, Some(current)) => self.pending.extend(current.early.drain(..)),
+            (Phase::Over(_), Some(current)) => {
+                current.took = Some(current.began.elapsed());
+                self.take_back_keys();
+            }
+            (
+                Phase::Starting
+                | Phase::Idle
+                | Phase::Typed(_)
+                | Phase::Running
+                | Phase::Over(_)
+                | Phase::Taking(_)
+                | Phase::Withdrawn(_)
+                | Phase::Ahead
+                | Phase::Asked,
+                _,
+            ) => {}
+        }
+    }
+
+    fn act(&mut self, step: Step) {
         match step {
             Step::None | Step::Started => {}
             Step::Show(bytes) => {
@@ -265,13 +279,64 @@ impl Keeper {
                 }
             }
             Step::Beside(bytes) => self.beside(&bytes),
-            Step::Finished(status) => self.finish(Ended::Exited(status), shared),
+            Step::Prompted(status) => self.prompted(status),
+            Step::Ahead(text) => self.take_ahead(text),
+            Step::Taken(status, text) => {
+                self.take_ahead(text);
+                self.finish(Ended::Exited(status));
+            }
             Step::Withdraw => self.withdraw(),
-            Step::NotRun(why) => self.finish(Ended::NotRun(why), shared),
+            Step::NotRun(why) => self.finish(Ended::NotRun(why)),
             Step::Moved(path) => {
                 if let Some(path) = directory_of(&path) {
-                    shared.moved(path);
+                    self.shared.moved(path);
                 }
+            }
+            Step::Answered => self.answered(),
+        }
+    }
+
+    /// The prompt is there: keys that no program took stand in it.
+    fn prompted(&mut self, status: i32) {
+        let keys = self.current.as_ref().map(|current| current.keys);
+        if keys == Some(Keys::Some) {
+            self.phase.taking(status);
+            self.since = Instant::now();
+            self.pending.extend(self.dialect.take());
+        } else {
+            self.finish(Ended::Exited(status));
+        }
+    }
+
+    fn take_ahead(&mut self, text: Vec<u8>) {
+        if let Some(current) = &mut self.current
+            && current.typed_ahead.len() + text.len() <= KEYS_WAITING_MAX
+        {
+            current.typed_ahead.extend(text);
+        }
+    }
+
+    /// Takes back whole lines that no program took, before the shell's line editor reads them as commands. A fish cannot do so by
+    /// itself; there the one who comes first has them.
+    fn take_back_keys(&mut self) {
+        let Some(current) = self.current.as_mut().filter(|current| current.keys == Keys::Some) else {
+            return;
+        };
+        // The shell's end of the terminal, opened for this only: while it is open the end of the shell does not show.
+        let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
+        let Ok(end) = rustix::pty::ioctl_tiocgptpeer(&self.terminal, flags) else {
+            return;
+        };
+        let is_open =
+            rustix::fs::fcntl_getfl(&end).and_then(|flags| rustix::fs::fcntl_setfl(&end, flags | OFlags::NONBLOCK));
+        if is_open.is_err() {
+            return;
+        }
+        let mut line = [0; 4096];
+        while let Ok(len @ 1..) = rustix::io::read(&end, &mut line) {
+            current.typed_ahead.extend(line.get(..len).unwrap_or_default());
+            if current.typed_ahead.len() > KEYS_WAITING_MAX {
+                return;
             }
         }
     }
@@ -285,12 +350,13 @@ impl Keeper {
             return;
         }
         self.aside.push(bytes);
-        self.aside_since = Some(Instant::now());
+        let now = Instant::now();
+        self.aside_times = Some((self.aside_times.map_or(now, |(first, _)| first), now));
     }
 
     /// Types the next command, if the shell waits for one.
     fn type_next(&mut self) {
-        if self.phase != Phase::Idle {
+        if self.phase != Phase::Idle || self.current.is_some() {
             return;
         }
         let Some(typed) = self.queue.pop_front() else {
@@ -302,58 +368,64 @@ impl Keeper {
         self.pending.extend(PASTE_END);
         self.pending.extend(self.dialect.accept());
         self.phase = Phase::Typed(Vec::new());
+        self.entered();
         self.current = Some(Current {
             typed,
             began: Instant::now(),
+            took: None,
             output: Capture::new(),
+            early: Vec::new(),
+            keys: Keys::None,
+            typed_ahead: Vec::new(),
         });
-    }
-
-    fn look_at_the_clock(&mut self) {
-        let now = Instant::now();
-        if self.must_begin_by().is_some_and(|by| now >= by) {
-            self.phase = Phase::Withdrawn(NotRun::Incomplete);
-            self.withdraw();
-        }
-        let again = Duration::from_millis(WITHDRAW_AGAIN_MS);
-        if self.withdrawn_at.is_some_and(|at| now >= at + again) {
-            self.withdraw();
-        }
-        let quiet = Duration::from_millis(QUIET_MS);
-        if self.aside_since.is_some_and(|since| now >= since + quiet) {
-            self.tell_aside();
-        }
     }
 
     /// Presses Ctrl-C, to be pressed again until the prompt is there.
     fn withdraw(&mut self) {
         self.pending.push_back(CTRL_C);
+        // A key of ours may have begun a program while the terminal makes no signals of keys.
+        if let Ok(group) = rustix::termios::tcgetpgrp(&self.terminal) {
+            let _ = kill_process_group(group, Signal::INT);
+        }
+        // A fish whose line is empty says nothing at Ctrl-C, and everything at this.
+        match self.dialect {
+            Dialect::Fish => self.pending.extend(self.dialect.take()),
+            Dialect::Bash | Dialect::Zsh => {}
+        }
         self.withdrawn_at = Some(Instant::now());
     }
 
     fn tell_aside(&mut self) {
-        self.aside_since = None;
+        self.aside_times = None;
         let aside = std::mem::take(&mut self.aside);
         let text = aside.text(self.size);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.contains(OWN_NAMES)).collect();
+        let text = lines.join("\n");
         if !text.trim().is_empty() {
             (self.beside)(&text);
         }
     }
 
-    fn finish(&mut self, ended: Ended, shared: &Shared) {
-        self.withdrawn_at = None;
+    fn finish(&mut self, ended: Ended) {
+        if self.phase == Phase::Idle {
+            self.withdrawn_at = None;
+        }
         let Some(current) = self.current.take() else { return };
         let ran = Ran {
             ended,
             output: current.output,
-            elapsed: current.began.elapsed(),
-            directory: shared.directory(),
+            elapsed: current.took.unwrap_or_else(|| current.began.elapsed()),
+            directory: self.shared.directory(),
+            typed_ahead: String::from_utf8_lossy(&current.typed_ahead).into_owned(),
         };
         // Whoever does not wait any more has no use for it.
         let _ = current.typed.done.send(ran);
     }
 
     fn resize(&mut self, size: Size) {
+        if self.size == Some(size) {
+            return;
+        }
         self.size = Some(size);
         let window = rustix::termios::Winsize {
             ws_row: size.rows,
@@ -369,32 +441,37 @@ impl Keeper {
     }
 
     /// Takes what the shell still wrote, ends it if it is still there, and tells whoever waits.
-    fn end(mut self, shared: &Shared) {
+    fn end(mut self) {
         if !self.has_exited() {
             self.hang_up();
         }
-        while self.read_rest(shared) {}
+        while self.read_rest() {}
         let rest = self.marks.rest();
         if self.phase == Phase::Running {
-            self.act(Step::Show(rest), shared);
+            self.act(Step::Show(rest));
         }
         let stage = match self.phase {
             Phase::Starting => Stage::Starting,
-            Phase::Idle | Phase::Typed(_) | Phase::Running | Phase::Over(_) | Phase::Withdrawn(_) | Phase::Ahead => {
-                Stage::Started
-            }
+            Phase::Idle
+            | Phase::Typed(_)
+            | Phase::Running
+            | Phase::Over(_)
+            | Phase::Taking(_)
+            | Phase::Withdrawn(_)
+            | Phase::Ahead
+            | Phase::Asked => Stage::Started,
         };
-        let end = shared.ended(self.child.wait(), stage);
+        let how = self.shared.ended(self.child.wait(), stage);
         self.tell_aside();
-        self.finish(Ended::ShellEnded(end), shared);
+        self.finish(Ended::ShellEnded(how));
     }
 
-    fn read_rest(&mut self, shared: &Shared) -> bool {
+    fn read_rest(&mut self) -> bool {
         let mut sources = [PollFd::new(&self.terminal, PollFlags::IN)];
         let now = Timespec::default();
         let _ = poll(&mut sources, Some(&now));
         let has_more = sources.iter().any(|source| source.revents().contains(PollFlags::IN));
-        has_more && self.read(shared) == Next::GoOn
+        has_more && self.read() == Next::GoOn
     }
 
     /// As a terminal that is closed does; a shell that does not mind is killed.

@@ -2,7 +2,8 @@
 //! functions, aliases and jobs are those of a shell.
 //!
 //! [`Shell::start`] returns at once; the shell reads its start-up files meanwhile. [`Shell::run`] types a command and passes
-//! keys and output through until it is over, so that an editor or a password prompt works as everywhere. The shell tells by
+//! keys and output through until it is over, so that an editor or a password prompt works as everywhere; [`Shell::ask`] runs a line
+//! that nobody sees. The shell tells by
 //! marks what is output and what is over ([`marks`]); which shells can be told to, and how, is [`dialect`]. What a command
 //! printed is kept as text for whoever is asked about it ([`capture`]).
 
@@ -16,7 +17,7 @@ mod phase;
 pub mod route;
 
 pub use capture::Capture;
-pub use dialect::Dialect;
-pub use live::{End, Ended, Ending, Ran, Relay, Screen, Setup, Shell, ShellError, Size, Stage};
+pub use dialect::{Dialect, StartUp};
+pub use live::{ANSWER_BYTES_MAX, End, Ended, Ending, Ran, Relay, Screen, Setup, Shell, ShellError, Size, Stage};
 pub use modes::Modes;
 pub use phase::NotRun;

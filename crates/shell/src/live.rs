@@ -1,11 +1,12 @@
 //! A running shell, as the rest of the program holds it.
 
 use crate::capture::Capture;
-use crate::dialect::Dialect;
-use crate::keeper::{Keeper, Order, Typed};
+use crate::dialect::{Dialect, Start, StartUp};
+use crate::keeper::{Asked, Keeper, Kept, Order, Typed};
 use crate::phase::NotRun;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
+use rustix::termios::{OptionalActions, Termios, tcsetattr};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -13,10 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
+/// Bytes of an answer of [`Shell::ask`]; a longer one is cut.
+pub const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Bytes of the secret that is in every mark.
 const KEY_BYTES: usize = 16;
 
@@ -40,6 +43,10 @@ pub struct Setup {
     pub environment: Vec<(OsString, OsString)>,
     /// The terminal it is shown on.
     pub size: Size,
+    /// How that terminal is set: which key erases, whether it is UTF-8; the system's usual settings without.
+    pub settings: Option<Termios>,
+    /// Whether it reads the user's own start-up files.
+    pub files: StartUp,
 }
 
 impl Setup {
@@ -117,14 +124,14 @@ pub enum Stage {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub directory: Mutex<PathBuf>,
-    pub ending: Mutex<Option<Ending>>,
+    pub ending: watch::Sender<Option<Ending>>,
 }
 
 impl Shared {
     fn new(directory: PathBuf) -> Self {
         Self {
             directory: Mutex::new(directory),
-            ending: Mutex::new(None),
+            ending: watch::Sender::new(None),
         }
     }
 
@@ -138,8 +145,7 @@ impl Shared {
 
     pub fn ended(&self, status: io::Result<ExitStatus>, stage: Stage) -> End {
         let how = End::of(status);
-        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-        *ending = Some(Ending { how, stage });
+        self.ending.send_replace(Some(Ending { how, stage }));
         how
     }
 }
@@ -155,6 +161,21 @@ pub struct Ran {
     pub elapsed: Duration,
     /// Where the shell is now.
     pub directory: PathBuf,
+    /// Keys that were pressed meanwhile and that no program took: whole lines, and the beginning of one.
+    pub typed_ahead: String,
+}
+
+impl Ran {
+    /// A command that never came to the shell.
+    pub(crate) fn nothing(ended: Ended, directory: PathBuf) -> Self {
+        Self {
+            ended,
+            output: Capture::new(),
+            elapsed: Duration::ZERO,
+            directory,
+            typed_ahead: String::new(),
+        }
+    }
 }
 
 /// Why there is no shell, or no command.
@@ -179,7 +200,7 @@ pub enum ShellError {
     Ended,
 }
 
-/// A running shell. Dropping it hangs up, as closing a terminal does: it ends, and its jobs with it.
+/// A running shell. It can be asked and typed into from several threads; one line after the other is run. Dropping it hangs up, as closing a terminal does: it ends, and its jobs with it.
 pub struct Shell {
     dialect: Dialect,
     orders: Sender<Order>,
@@ -204,12 +225,20 @@ impl Shell {
         let key = key().map_err(failed)?;
         let folder = TempDir::with_prefix("aish-shell-").map_err(failed)?;
         let launch = dialect
-            .launch(folder.path(), &key, setup.variable("ZDOTDIR"))
+            .launch(&Start {
+                folder: folder.path(),
+                key: &key,
+                zdotdir: setup.variable("ZDOTDIR"),
+                files: setup.files,
+            })
             .map_err(failed)?;
         let (pty, terminal) = pty_process::blocking::open().map_err(|error| failed(io::Error::other(error)))?;
         if setup.size.rows > 0 && setup.size.columns > 0 {
             let size = pty_process::Size::new(setup.size.rows, setup.size.columns);
             pty.resize(size).map_err(|error| failed(io::Error::other(error)))?;
+        }
+        if let Some(settings) = &setup.settings {
+            tcsetattr(&pty, OptionalActions::Now, settings).map_err(|error| failed(error.into()))?;
         }
         let command = pty_process::blocking::Command::new(program)
             .args(launch.arguments)
@@ -225,9 +254,17 @@ impl Shell {
             Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|error| failed(error.into()))?);
         let shared = Arc::new(Shared::new(setup.directory.clone()));
         let (orders, taken) = channel();
-        let keeper = Keeper::new((pty.into(), child), dialect, &key, Box::new(beside)).map_err(failed)?;
+        let keeper = Keeper::new(Kept {
+            terminal: pty.into(),
+            child,
+            dialect,
+            key,
+            folder,
+            shared: Arc::clone(&shared),
+            beside: Box::new(beside),
+        });
         keeper
-            .keep(taken, Arc::clone(&wake), Arc::clone(&shared), folder)
+            .and_then(|keeper| keeper.keep(taken, Arc::clone(&wake)))
             .map_err(failed)?;
         Ok(Self {
             dialect,
@@ -256,6 +293,20 @@ impl Shell {
         ran.await.map_err(|_| ShellError::Ended)
     }
 
+    /// Runs a line that nobody sees, between two commands, and gives what it printed on its standard output, as it was, up to
+    /// [`ANSWER_BYTES_MAX`]. It is in no history, and `$?`, `$_`, `$!` and the jobs stay as they are; a `cd` or an `export` in it
+    /// lasts. `None` where a command runs, or the shell does not answer within `patience`.
+    pub async fn ask(&self, line: &str, patience: Duration) -> Option<Vec<u8>> {
+        let (done, answer) = oneshot::channel();
+        let asked = Asked {
+            line: line.to_owned(),
+            until: Instant::now() + patience,
+            done,
+        };
+        self.order(Order::Ask(asked)).ok()?;
+        answer.await.ok()?
+    }
+
     /// Presses Ctrl-C.
     ///
     /// # Errors
@@ -279,7 +330,13 @@ impl Shell {
 
     /// How it ended; `None` while it lives.
     pub fn ending(&self) -> Option<Ending> {
-        *self.shared.ending.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.shared.ending.borrow()
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(&self) {
+        // The sender lives as long as this does.
+        let _ = self.shared.ending.subscribe().wait_for(Option::is_some).await;
     }
 
     /// Which language it speaks.

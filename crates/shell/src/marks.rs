@@ -21,6 +21,10 @@ pub enum Mark {
     },
     /// It works in this directory (`133;W`), as the shell writes it.
     Directory(Vec<u8>),
+    /// A hidden line was run (`133;Q`).
+    Answered,
+    /// What stood in its line editor, which is empty now (`133;L`).
+    Taken(Vec<u8>),
 }
 
 /// A piece of what the shell wrote.
@@ -120,10 +124,23 @@ impl Marks {
                 let status = std::str::from_utf8(value).ok()?.parse().ok()?;
                 Some(Mark::Ended { status })
             }
-            b'W' => Some(Mark::Directory(value.to_vec())),
+            b'W' => Some(Mark::Directory(unprocessed(value))),
+            b'Q' => Some(Mark::Answered),
+            b'L' => Some(Mark::Taken(unprocessed(value))),
             _ => None,
         }
     }
+}
+
+/// As the shell wrote it: a terminal puts a carriage return before each end of a line.
+fn unprocessed(value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(value.len());
+    for (at, byte) in value.iter().enumerate() {
+        if *byte != b'\r' || value.get(at + 1) != Some(&b'\n') {
+            bytes.push(*byte);
+        }
+    }
+    bytes
 }
 
 fn flush(output: &mut Vec<u8>, pieces: &mut Vec<Piece>) {
@@ -196,7 +213,7 @@ mod tests {
             "\x1b]133;D;k=t;0\x07",
             "\x1b]133;D;k=s2;0\x07",
             "\x1b]133;D;k=s;x\x07",
-            "\x1b]133;Q;k=s\x07",
+            "\x1b]133;Z;k=s\x07",
             "\x1b]133;\x1b]133;\x07",
             "\x1b]133;\x07",
         ] {

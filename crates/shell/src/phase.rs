@@ -20,10 +20,14 @@ pub enum Phase {
     Running,
     /// It is over; the prompt is not there yet.
     Over(i32),
+    /// It is over, and the prompt is there; what was typed ahead is being taken out of it.
+    Taking(i32),
     /// What was typed is not run, and is being withdrawn.
     Withdrawn(NotRun),
     /// Something runs that we did not type: keys that were pressed before the last command was over.
     Ahead,
+    /// A hidden line runs.
+    Asked,
 }
 
 /// Why what was typed was not run.
@@ -33,6 +37,10 @@ pub enum NotRun {
     Incomplete,
     /// It is no command of this shell's language.
     Malformed,
+    /// The person would not wait for the shell to be ready.
+    GivenUp,
+    /// The shell does not react.
+    NoAnswer,
 }
 
 /// What to do because of a piece.
@@ -46,14 +54,20 @@ pub enum Step {
     Beside(Vec<u8>),
     /// The start-up files are read.
     Started,
-    /// The command is over and the shell waits for the next.
-    Finished(i32),
     /// Withdraw what was typed: it is not whole.
     Withdraw,
     /// It is withdrawn, and the shell waits.
     NotRun(NotRun),
     /// It works elsewhere now.
     Moved(Vec<u8>),
+    /// The command is over; what was typed ahead can be taken ([`Phase::taking`]), or else it is finished.
+    Prompted(i32),
+    /// A line that was typed ahead.
+    Ahead(Vec<u8>),
+    /// What else was typed ahead, and the command is finished.
+    Taken(i32, Vec<u8>),
+    /// The hidden line was run.
+    Answered,
 }
 
 impl Phase {
@@ -67,6 +81,23 @@ impl Phase {
             Piece::Mark(Mark::More) => self.not_run(NotRun::Incomplete),
             Piece::Mark(Mark::Wrong) => self.not_run(NotRun::Malformed),
             Piece::Mark(Mark::Ended { status }) => self.ended(status),
+            Piece::Mark(Mark::Answered) => match self {
+                Self::Asked => self.becomes(Self::Idle, Step::Answered),
+                Self::Starting
+                | Self::Idle
+                | Self::Typed(_)
+                | Self::Running
+                | Self::Over(_)
+                | Self::Taking(_)
+                | Self::Withdrawn(_)
+                | Self::Ahead => Step::None,
+            },
+            Piece::Mark(Mark::Taken(text)) => match *self {
+                Self::Taking(status) => self.becomes(Self::Idle, Step::Taken(status, text)),
+                Self::Running => Step::Ahead(text),
+                Self::Withdrawn(_) => self.ready(),
+                Self::Starting | Self::Idle | Self::Typed(_) | Self::Over(_) | Self::Ahead | Self::Asked => Step::None,
+            },
         }
     }
 
@@ -80,17 +111,19 @@ impl Phase {
             }
             Self::Running => Step::Show(bytes),
             Self::Withdrawn(_) => Step::None,
-            Self::Starting | Self::Idle | Self::Over(_) | Self::Ahead => Step::Beside(bytes),
+            Self::Starting | Self::Idle | Self::Over(_) | Self::Ahead | Self::Asked => Step::Beside(bytes),
+            // The line editor draws what was typed ahead, and takes it away.
+            Self::Taking(_) => Step::None,
         }
     }
 
     fn ready(&mut self) -> Step {
         match *self {
             Self::Starting => self.becomes(Self::Idle, Step::Started),
-            Self::Over(status) => self.becomes(Self::Idle, Step::Finished(status)),
+            Self::Over(status) => self.becomes(Self::Idle, Step::Prompted(status)),
             Self::Withdrawn(why) => self.becomes(Self::Idle, Step::NotRun(why)),
             // A prompt that is drawn again.
-            Self::Idle | Self::Typed(_) | Self::Running | Self::Ahead => Step::None,
+            Self::Idle | Self::Typed(_) | Self::Running | Self::Taking(_) | Self::Ahead | Self::Asked => Step::None,
         }
     }
 
@@ -99,16 +132,27 @@ impl Phase {
             Self::Typed(_) => self.becomes(Self::Running, Step::None),
             Self::Idle => self.becomes(Self::Ahead, Step::None),
             // Each line of several is marked.
-            Self::Starting | Self::Running | Self::Over(_) | Self::Withdrawn(_) | Self::Ahead => Step::None,
+            Self::Starting
+            | Self::Running
+            | Self::Over(_)
+            | Self::Taking(_)
+            | Self::Withdrawn(_)
+            | Self::Ahead
+            | Self::Asked => Step::None,
         }
     }
 
     fn not_run(&mut self, why: NotRun) -> Step {
         match self {
             Self::Typed(_) => self.becomes(Self::Withdrawn(why), Step::Withdraw),
-            Self::Starting | Self::Idle | Self::Running | Self::Over(_) | Self::Withdrawn(_) | Self::Ahead => {
-                Step::None
-            }
+            Self::Starting
+            | Self::Idle
+            | Self::Running
+            | Self::Over(_)
+            | Self::Taking(_)
+            | Self::Withdrawn(_)
+            | Self::Ahead
+            | Self::Asked => Step::None,
         }
     }
 
@@ -121,8 +165,15 @@ impl Phase {
             }
             Self::Running => self.becomes(Self::Over(status), Step::None),
             Self::Ahead => self.becomes(Self::Idle, Step::None),
-            Self::Starting | Self::Idle | Self::Over(_) | Self::Withdrawn(_) => Step::None,
+            Self::Starting | Self::Idle | Self::Over(_) | Self::Taking(_) | Self::Withdrawn(_) | Self::Asked => {
+                Step::None
+            }
         }
+    }
+
+    /// What was typed ahead is taken first; to be called at [`Step::Prompted`].
+    pub fn taking(&mut self, status: i32) {
+        *self = Self::Taking(status);
     }
 
     fn becomes(&mut self, next: Self, step: Step) -> Step {
@@ -180,7 +231,7 @@ mod tests {
                 Step::Show(b"c\r\n".to_vec()),
                 Step::Moved(b"/tmp".to_vec()),
                 Step::Beside(b"\x1b[?2004h".to_vec()),
-                Step::Finished(3),
+                Step::Prompted(3),
             ]
         );
         assert_eq!(phase, Phase::Idle);
@@ -200,7 +251,7 @@ mod tests {
         );
         assert_eq!(
             told,
-            [Step::Show(b"bash: syntax error\r\n".to_vec()), Step::Finished(2)]
+            [Step::Show(b"bash: syntax error\r\n".to_vec()), Step::Prompted(2)]
         );
     }
 
