@@ -11,15 +11,20 @@ pub mod terminal;
 use crate::mcp::Say;
 use crate::paths::Environment;
 use aish_core::event::Command;
-use aish_shell::{Capture, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage};
+use aish_shell::{Capture, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage, StartUp};
 use known::Knowledge;
+use rustix::termios::Termios;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use terminal::Lent;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What is kept of a program's output that had the whole screen.
 const SCREEN_REMARK: &str = "[it had the whole screen, which is not kept]";
+
+/// How long an answer of the shell's is waited for.
+const ASK_MAX: Duration = Duration::from_millis(1_000);
 
 /// Exported variables, by name.
 pub type Variables = Arc<Vec<(String, String)>>;
@@ -34,6 +39,8 @@ pub struct ShellSetup {
     pub directory: PathBuf,
     /// All its variables.
     pub environment: Environment,
+    /// How the person's terminal is set.
+    pub settings: Option<Termios>,
 }
 
 /// What became of a line that was typed into the shell.
@@ -97,7 +104,11 @@ impl UserShell {
             None => None,
         };
         let directory = nearest(&self.directory());
-        let shell = self.begin(&directory)?;
+        let files = match ending.map(|ending| ending.stage) {
+            Some(Stage::Starting) => StartUp::None,
+            Some(Stage::Started) | None => StartUp::Own,
+        };
+        let shell = self.begin(&directory, files)?;
         match ending {
             Some(ending) => (self.say)(&replaced(ending, &directory)),
             None => self.setup.remark.take().iter().for_each(|remark| (self.say)(remark)),
@@ -153,8 +164,9 @@ impl UserShell {
 
     /// Runs a line of our own that nobody sees, and gives what it printed, as it was (no clean-up, bounded); `None` where the
     /// shell is busy, still starting, or does not answer in time. It is in no history and changes no `$?`.
-    pub async fn ask(&mut self, _line: &str) -> Option<Vec<u8>> {
-        None
+    pub async fn ask(&mut self, line: &str) -> Option<Vec<u8>> {
+        let shell = self.shell.as_ref()?;
+        shell.ask(line, ASK_MAX).await
     }
 
     /// What it has exported, for commands that run beside it (SPEC 4.4); `None` where it cannot tell now.
@@ -167,7 +179,7 @@ impl UserShell {
         directory.clone_into(&mut self.setup.directory);
     }
 
-    fn begin(&mut self, directory: &Path) -> Result<Arc<Shell>, ShellError> {
+    fn begin(&mut self, directory: &Path, files: StartUp) -> Result<Arc<Shell>, ShellError> {
         let say = Arc::clone(&self.say);
         let setup = Setup {
             program: self.setup.program.clone(),
@@ -179,6 +191,8 @@ impl UserShell {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             size: terminal::size(),
+            settings: self.setup.settings.clone(),
+            files,
         };
         let beside = move |text: &str| text.lines().for_each(|line| say(line));
         let shell = Arc::new(Shell::start(&setup, beside)?);
@@ -234,12 +248,13 @@ fn replaced(ending: Ending, directory: &Path) -> String {
         End::Killed(signal) => format!("killed by signal {signal}"),
         End::Unknown => "nobody knows how".to_owned(),
     };
-    let when = match ending.stage {
-        Stage::Starting => " while it read its start-up files",
-        Stage::Started => "",
-    };
-    format!(
-        "the shell ended{when} ({how}); a new one was started in {}; its variables and jobs are gone",
-        directory.display()
-    )
+    let place = directory.display();
+    match ending.stage {
+        Stage::Starting => format!(
+            "the shell ended while it read its start-up files ({how}); a new one was started in {place} without them"
+        ),
+        Stage::Started => format!(
+            "the shell ended ({how}); a new one was started in {place}; its variables and jobs are gone"
+        ),
+    }
 }

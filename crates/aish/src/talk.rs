@@ -12,7 +12,7 @@ use crate::models::absence::{Absence, Silence};
 use crate::models::{Registry, list};
 use crate::oneshot;
 use crate::repl::{
-    Confirm, Listening, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions, Visit, Welcome,
+    Confirm, Hinting, Listening, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions, Visit, Welcome,
 };
 use crate::shell::{ShellSetup, program};
 use crate::term::{Form, Wishes};
@@ -106,6 +106,12 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             Confirm::WherePolicyAsks
         },
         mcp: Arc::clone(&mcp),
+        edit_mode: app.config().shell.edit_mode,
+        hints: if app.config().ui.hints {
+            Hinting::On
+        } else {
+            Hinting::Off
+        },
         shell: shell(app),
     };
     let left = Repl::run(engine, driver, options).await;
@@ -128,6 +134,7 @@ fn shell(app: &App) -> Option<ShellSetup> {
         remark: chosen.remark,
         directory: app.cwd.clone(),
         environment: app.environment.clone(),
+        settings: rustix::termios::tcgetattr(rustix::stdio::stdin()).ok(),
     })
 }
 

@@ -55,7 +55,9 @@ impl Repl {
             }
             Typed::Replaced => {
                 self.front.catch_up().await;
-                self.front.say("not run, since it was meant for the one that is gone").await;
+                self.front
+                    .say("not run, since it was meant for the one that is gone")
+                    .await;
                 line.clone_into(&mut self.prefill);
                 return Ok(None);
             }
@@ -75,7 +77,7 @@ impl Repl {
     }
 
     /// Lends the terminal to a line; `None` where the program has to leave before it is over.
-    async fn type_line(&mut self, line: &str) -> Result<Option<(Typed, Cursor)>, ShellError> {
+    pub(super) async fn type_line(&mut self, line: &str) -> Result<Option<(Typed, Cursor)>, ShellError> {
         let Some(shell) = &mut self.shell else {
             return Err(ShellError::Ended);
         };
@@ -100,6 +102,8 @@ impl Repl {
         let said = match why {
             NotRun::Incomplete => "not run: it is not whole; a quote, a bracket or a block is still open",
             NotRun::Malformed => "not run: the shell does not understand it",
+            NotRun::GivenUp => "not run: the shell was not ready yet",
+            NotRun::NoAnswer => "not run: the shell does not answer",
         };
         self.front.say(said).await;
         line.clone_into(&mut self.prefill);

@@ -147,11 +147,6 @@ impl Guard {
         }
     }
 
-    /// The settings the terminal was found with; `None` where there is none.
-    pub fn settings(&self) -> Option<&Termios> {
-        self.found.terminal.as_ref().map(|(_, settings)| settings)
-    }
-
     /// Puts the settings back.
     pub fn restore(&self) {
         self.found.restore();
