@@ -9,7 +9,7 @@ use super::layers::Layers;
 use super::models;
 use super::reach;
 use super::resolved::{
-    ApprovalConfig, Config, Cwd, CwdBase, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig,
+    ApprovalConfig, Config, Cwd, CwdBase, EditMode, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig,
     ToolsConfig, UiConfig,
 };
 use super::settings::find;
@@ -151,6 +151,11 @@ impl Resolver {
         let shell = ShellConfig {
             confirm_cmd: shell.yes("confirm_cmd"),
             program: shell.text("program").map(PathBuf::from),
+            edit_mode: match shell.text("edit_mode").as_deref() {
+                Some("vi") => EditMode::Vi,
+                // What is neither was told.
+                Some(_) | None => EditMode::Emacs,
+            },
         };
         let tools = self.layers.section(&["tools"]);
         let tools = ToolsConfig {
@@ -194,6 +199,7 @@ impl Resolver {
                 Some(_) | None => None,
             },
             plain: section.yes("plain"),
+            hints: section.yes("hints"),
         }
     }
 

@@ -105,6 +105,18 @@ pub struct ShellConfig {
     pub confirm_cmd: bool,
     /// The shell commands run in, where it is not `$SHELL`.
     pub program: Option<PathBuf>,
+    /// Which keys edit the line.
+    pub edit_mode: EditMode,
+}
+
+/// Which keys edit the line being typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EditMode {
+    /// Those of Emacs, as in most shells.
+    #[default]
+    Emacs,
+    /// Those of vi.
+    Vi,
 }
 
 /// `[ui]`.
@@ -114,6 +126,8 @@ pub struct UiConfig {
     pub background: Option<Background>,
     /// Words instead of rules and layout.
     pub plain: bool,
+    /// Hint at the rest of a line as it was typed before (SPEC 8.9).
+    pub hints: bool,
 }
 
 /// `[tools]`.

@@ -157,13 +157,13 @@ impl Repl {
     /// The command that ran last here, if nothing happened since.
     fn last_command(&self) -> Option<Last> {
         let last = self.driver.session().events().last()?;
-        match &last.body {
-            Body::Command(command) if last.seq > self.began_after => Some(Last {
-                status: command.status,
-                duration: Duration::from_millis(command.duration_ms),
-            }),
-            _ => None,
-        }
+        let Body::Command(command) = &last.body else {
+            return None;
+        };
+        (last.seq > self.began_after).then(|| Last {
+            status: command.status,
+            duration: Duration::from_millis(command.duration_ms),
+        })
     }
 }
 

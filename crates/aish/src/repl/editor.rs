@@ -1,5 +1,6 @@
 //! The line editor: editing, several lines, history, completion (SPEC 8.9).
 
+mod chords;
 mod face;
 mod hint;
 mod keys;
@@ -12,8 +13,10 @@ use super::complete::{Completion, Whole};
 use super::prompt::PromptText;
 use super::reader::{Input, Source};
 use super::router::Router;
+use crate::config::resolved::EditMode;
 use crate::term::{Background, Colour};
 use aish_engine::Notices;
+use chords::Chords;
 use face::{Face, Stage, Text};
 use hint::Hints;
 use paint::Painter;
@@ -32,7 +35,9 @@ const MENU_COLUMNS: u16 = 2;
 pub struct EditorSetup {
     /// What was typed before.
     pub recall: Recall,
-    /// Whether it is hinted at.
+    /// Which keys edit.
+    pub edit_mode: EditMode,
+    /// Whether what was typed before is hinted at.
     pub hints: Hinting,
     /// What completes.
     pub completion: Completion,
@@ -81,7 +86,7 @@ impl Editor {
         let (typing, sent) = (face(Stage::Typing), face(Stage::Sent));
         let menu = ColumnarMenu::default().with_name(keys::MENU).with_columns(MENU_COLUMNS);
         let editor = Reedline::create()
-            .with_edit_mode(Box::new(Searching::new(keys::emacs(setup.router.clone()))))
+            .with_edit_mode(mode(setup.edit_mode, setup.router.clone()))
             .with_completer(Box::new(setup.completion))
             .with_quick_completions(true)
             .with_partial_completions(true)
@@ -145,8 +150,22 @@ impl Source for Editor {
                 out.flush()?;
                 Ok(Input::Why)
             }
+            Signal::HostCommand(command) if command == keys::EDIT => {
+                let line = self.editor.current_buffer_contents().to_owned();
+                // It comes back as what the next line begins with.
+                self.editor.run_edit_commands(&[EditCommand::Clear]);
+                Ok(Input::Edit(line))
+            }
             // Nothing here asks for these, and the enum is open.
             Signal::HostCommand(_) | Signal::ExternalBreak(_) | _ => Ok(Input::Interrupted),
         }
+    }
+}
+
+/// The keys of a mode, with what is ours in every mode around them.
+fn mode(mode: EditMode, router: Option<Router>) -> Box<dyn reedline::EditMode> {
+    match mode {
+        EditMode::Emacs => Box::new(Searching::new(Chords::new(keys::emacs(router)))),
+        EditMode::Vi => Box::new(Searching::new(Chords::new(keys::vi(router)))),
     }
 }

@@ -8,6 +8,7 @@ mod commands;
 mod complete;
 mod copy;
 mod dispatch;
+mod edit;
 mod editor;
 mod front;
 mod mcp;
@@ -26,6 +27,7 @@ mod welcome;
 mod why;
 mod typing;
 
+use crate::config::resolved::EditMode;
 use crate::mcp::{Mcp, Say};
 use crate::paths::Environment;
 use crate::prices::Prices;
@@ -40,8 +42,9 @@ use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Driver, Engine};
 use complete::desk::{Questions, attend, desk};
 use complete::{Completion, Words};
+pub use editor::Hinting;
 use editor::recall::Recall;
-use editor::{Editor, EditorSetup, Hinting};
+use editor::{Editor, EditorSetup};
 use front::Front;
 use futures_util::future::BoxFuture;
 use prompt::PromptText;
@@ -144,6 +147,10 @@ pub struct ReplOptions {
     pub prices: Prices,
     /// The MCP servers; closed by whoever opened them.
     pub mcp: Arc<Mcp>,
+    /// Which keys edit the line.
+    pub edit_mode: EditMode,
+    /// Whether what was typed before is hinted at.
+    pub hints: Hinting,
     /// The user's shell, for a terminal; `None` where there is none that can be driven.
     pub shell: Option<ShellSetup>,
 }
@@ -278,7 +285,8 @@ impl Repl {
                 look_back(&recall, &engine, &front);
                 let setup = EditorSetup {
                     recall: recall.clone(),
-                    hints: Hinting::On,
+                    edit_mode: options.edit_mode,
+                    hints: options.hints,
                     completion: Completion::new(words.clone(), router.clone(), Some(desk)),
                     colour: front.renderer.look().colour,
                     background: front.renderer.look().background,
@@ -329,6 +337,8 @@ impl Repl {
                 Input::Line(line) => self.dispatch(&line).await?,
                 Input::Interrupted => Next::Prompt,
                 Input::Why => self.dispatch_why().await?,
+                // Whoever reads is given the line that came of it.
+                Input::Edit(_) => Next::Prompt,
                 Input::End => Next::Quit,
             };
             match next {
@@ -393,6 +403,15 @@ impl Repl {
 
     /// The next line. A signal to leave ends the wait.
     async fn read(&mut self) -> Result<Input, ReplError> {
+        loop {
+            match self.read_once().await? {
+                Input::Edit(line) => self.edit_line(line).await,
+                input @ (Input::Line(_) | Input::Interrupted | Input::Why | Input::End) => return Ok(input),
+            }
+        }
+    }
+
+    async fn read_once(&mut self) -> Result<Input, ReplError> {
         let prompt = self.prompt();
         let directory = self.engine.settings().context.directory;
         if let Some(shell) = &self.shell {

@@ -20,6 +20,8 @@ pub enum Input {
     Interrupted,
     /// The key that asks why the last command failed.
     Why,
+    /// The key that opens the line in another editor.
+    Edit(String),
     /// The end of input, or Ctrl-D on an empty line.
     End,
 }
@@ -148,7 +150,7 @@ mod tests {
         loop {
             match reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap() {
                 Input::End => break,
-                input @ (Input::Line(_) | Input::Interrupted | Input::Why) => read.push(input),
+                input @ (Input::Line(_) | Input::Interrupted | Input::Why | Input::Edit(_)) => read.push(input),
             }
         }
         let line = |text: &str| Input::Line(text.to_owned());

@@ -347,6 +347,14 @@ pub const SETTINGS: &[Setting] = &[
     .env("AISH_SHELL_PROGRAM")
     .project(NO_MODE),
     Setting::new(
+        "shell.edit_mode",
+        Kind::Choice(&["emacs", "vi"]),
+        r#""vi""#,
+        "Which keys edit the line: those of Emacs, or those of vi.",
+    )
+    .default(r#""emacs""#)
+    .env("AISH_SHELL_EDIT_MODE"),
+    Setting::new(
         "tools.max_output_size",
         Kind::Integer(1024, 104_857_600),
         "1048576",

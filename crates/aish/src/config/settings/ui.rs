@@ -22,4 +22,12 @@ pub const SETTINGS: &[Setting] = &[
     )
     .default("false")
     .env("AISH_UI_PLAIN"),
+    Setting::new(
+        "ui.hints",
+        Kind::Bool,
+        "false",
+        "Show the rest of the line, dimmed, as it was typed before. Nothing is shown where no styles are.",
+    )
+    .default("true")
+    .env("AISH_UI_HINTS"),
 ];

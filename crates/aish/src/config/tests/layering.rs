@@ -30,10 +30,12 @@ fn defaults() {
         shell: ShellConfig {
             confirm_cmd: true,
             program: None,
+            edit_mode: EditMode::Emacs,
         },
         ui: UiConfig {
             background: None,
             plain: false,
+            hints: true,
         },
         tools: ToolsConfig {
             max_output_size: 1_048_576,
@@ -404,11 +406,13 @@ headers = { X-A = 'hunter2' }
     approval.allow = []                                # default
     approval.read_only_inside_tree = true              # default
     shell.confirm_cmd = true                           # default
+    shell.edit_mode = "emacs"                          # default
     tools.max_output_size = 1048576                    # default
     tools.parallel = true                              # default
     mcp.max_tool_depth = 8                             # default
     ui.background = "auto"                             # default
     ui.plain = false                                   # default
+    ui.hints = true                                    # default
     models.desk.base_url = "http://127.0.0.1:8080/v1"  # config.toml:5:12
     models.desk.model = "m"                            # config.toml:4:9
     models.desk.use_tool_role = true                   # default

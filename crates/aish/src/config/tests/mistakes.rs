@@ -31,7 +31,7 @@ fn unknown_keys_name_the_nearest() {
         | ^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(errors("[shell]\nzzz = 3"), @r#"
-    config.toml:2:1: unknown key "zzz" in [shell]; known here: confirm_cmd, program
+    config.toml:2:1: unknown key "zzz" in [shell]; known here: confirm_cmd, program, edit_mode
       2 | zzz = …
         | ^^^
     "#);

@@ -72,7 +72,7 @@ fn columns() -> usize {
 }
 
 /// What stands before the line.
-fn indicator(seen: &Seen) -> &'static str {
+pub fn indicator(seen: &Seen) -> &'static str {
     match &seen.way {
         Way::Nothing | Way::Model => INDICATOR,
         Way::Meta => META_INDICATOR,
@@ -145,12 +145,11 @@ impl Prompt for Face {
     }
 
     fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed(match mode {
+        let is_command = matches!(mode, PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual));
+        Cow::Borrowed(match self.stage {
             // The colour still says where the line goes.
-            PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual) if self.stage == Stage::Typing => {
-                COMMAND_MODE_INDICATOR
-            }
-            _ => indicator(&self.seen()),
+            Stage::Typing if is_command => COMMAND_MODE_INDICATOR,
+            Stage::Typing | Stage::Sent => indicator(&self.seen()),
         })
     }
 

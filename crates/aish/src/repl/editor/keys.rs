@@ -3,13 +3,16 @@
 use crate::repl::router::Router;
 use reedline::{
     EditCommand, EditMode, Emacs, KeyCode, KeyModifiers, Keybindings, PromptEditMode, ReedlineEvent, ReedlineRawEvent,
-    default_emacs_keybindings,
+    Vi, default_emacs_keybindings, default_vi_insert_keybindings, default_vi_normal_keybindings,
+    default_vi_visual_keybindings,
 };
 
 /// The name the editor knows the completion menu by.
 pub const MENU: &str = "completion";
 /// What the editor gives back for the key that asks why the last command failed.
 pub const WHY: &str = "why";
+/// What the editor gives back for the keys that open the line in another editor.
+pub const EDIT: &str = "edit";
 /// What the flip key stands for, between the bindings and [`Flipping`].
 const FLIP: &str = "flip";
 
@@ -18,6 +21,16 @@ pub fn emacs(router: Option<Router>) -> Flipping<Emacs> {
     let mut keys = default_emacs_keybindings();
     bind_ours(&mut keys);
     Flipping::new(Emacs::new(keys), router)
+}
+
+/// vi bindings with ours; they begin in insert mode.
+pub fn vi(router: Option<Router>) -> Flipping<Vi> {
+    let mut insert = default_vi_insert_keybindings();
+    let mut normal = default_vi_normal_keybindings();
+    for keys in [&mut insert, &mut normal] {
+        bind_ours(keys);
+    }
+    Flipping::new(Vi::new(insert, normal, default_vi_visual_keybindings()), router)
 }
 
 /// Adds our keys to those of a mode.
@@ -43,6 +56,10 @@ pub fn bind_ours(keys: &mut Keybindings) {
         KeyCode::Char('w'),
         ReedlineEvent::ExecuteHostCommand(WHY.to_owned()),
     );
+    for (modifier, key) in [(KeyModifiers::CONTROL, 'o'), (KeyModifiers::ALT, 'e')] {
+        let edit = ReedlineEvent::ExecuteHostCommand(EDIT.to_owned());
+        keys.add_binding(modifier, KeyCode::Char(key), edit);
+    }
 }
 
 /// A mode of the editor whose flip key turns the route of the line being typed, and stays in the line.
@@ -62,15 +79,13 @@ impl<M> Flipping<M> {
 
 impl<M: EditMode> EditMode for Flipping<M> {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
-        match self.mode.parse_event(event) {
-            ReedlineEvent::ExecuteHostCommand(command) if command == FLIP => {
-                if let Some(router) = &self.router {
-                    router.flip();
-                }
-                ReedlineEvent::Repaint
-            }
-            event => event,
+        let event = self.mode.parse_event(event);
+        let flips = matches!(&event, ReedlineEvent::ExecuteHostCommand(command) if command == FLIP);
+        if !flips {
+            return event;
         }
+        self.router.iter().for_each(Router::flip);
+        ReedlineEvent::Repaint
     }
 
     fn edit_mode(&self) -> PromptEditMode {

@@ -39,6 +39,8 @@ pub struct Recall {
 struct Lines {
     /// The oldest first; their numbers grow.
     lines: Vec<Line>,
+    /// How often older lines came.
+    came: u32,
     /// Of the next line that is typed. What comes from the ledger has negative numbers.
     next: i64,
     /// Where the person is.
@@ -87,6 +89,7 @@ impl Recall {
     pub fn new(path: PathBuf, router: Option<Router>) -> Self {
         let lines = Lines {
             lines: Vec::new(),
+            came: 0,
             next: 1,
             directory: String::new(),
             router,
@@ -162,6 +165,11 @@ impl Recall {
         found.into_iter().map(|(_, number)| number).collect()
     }
 
+    /// Changes when lines came that a search did not see.
+    pub fn came(&self) -> u32 {
+        self.lock().came
+    }
+
     /// Those of `numbers` that are still there.
     pub fn look_up(&self, numbers: &[i64]) -> Vec<Found> {
         let lines = self.lock();
@@ -226,6 +234,7 @@ impl Lines {
                 before.push(Line { number, ..line });
             }
         }
+        self.came += 1;
         before.reverse();
         before.append(&mut self.lines);
         self.lines = before;
@@ -314,7 +323,8 @@ impl Lines {
         };
         let lines = self.lines.iter().rev().filter(|line| is_among(line));
         let fits = lines.filter_map(|line| rest_of(line).map(|rest| (line, rest)));
-        let is_fit = |line: &Line| wanted.is_some() || self.goes_by_itself(&line.text, line.goes);
+        let is_plain = |line: &Line| line.typed == MarkTyped::No && self.goes_by_itself(&line.text, line.goes);
+        let is_fit = |line: &Line| wanted.is_some() || is_plain(line);
         fits.take(UNFIT_MAX)
             .find(|(line, _)| is_fit(line))
             .map(|(_, rest)| rest)

@@ -41,6 +41,8 @@ pub struct SearchMenu {
     before: Option<LineBuffer>,
     /// What `found` was searched for.
     query: Option<String>,
+    /// What [`Recall::came`] said then.
+    came: u32,
     /// The numbers of the lines, the best first.
     found: Vec<i64>,
     /// Which of them is chosen.
@@ -74,6 +76,7 @@ impl SearchMenu {
             is_active: false,
             before: None,
             query: None,
+            came: 0,
             found: Vec::new(),
             chosen: 0,
             ending: Ending::Taken,
@@ -92,7 +95,9 @@ impl SearchMenu {
 
     /// Searches again if the line changed; the best is chosen then.
     fn search(&mut self, line: &str) {
-        if self.query.as_deref() != Some(line) {
+        let came = self.recall.came();
+        if self.query.as_deref() != Some(line) || self.came != came {
+            self.came = came;
             self.found = self.recall.find(line);
             self.query = Some(line.to_owned());
             self.chosen = 0;

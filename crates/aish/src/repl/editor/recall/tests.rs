@@ -176,8 +176,8 @@ async fn rests() {
         ..TurnStarted::default()
     };
     let said = vec![
-        ran("git log here", "/here"),
-        ran("git log there", "/there"),
+        ran("git log --here", "/here"),
+        ran("git log --there", "/there"),
         Draft::turn_started(1, begun),
         Draft::user(1, "how is it here?"),
         Draft::user(1, "how is it elsewhere?"),
@@ -189,19 +189,19 @@ async fn rests() {
     let check = |fixture: &Fixture, typed: &str, expect: Option<&str>| {
         assert_eq!(fixture.recall.rest(typed).as_deref(), expect, "{typed:?}");
     };
-    check(&fixture, "git l", Some("og here"));
-    check(&fixture, "git log t", Some("here"));
+    check(&fixture, "git l", Some("og --here"));
+    check(&fixture, "git log --t", Some("here"));
     check(&fixture, "how is ", Some("it here?"));
     check(&fixture, "how is it e", Some("lsewhere?"));
     check(&fixture, "git a", None);
-    check(&fixture, "git log here", None);
+    check(&fixture, "git log --here", None);
     check(&fixture, " git l", None);
     check(&fixture, "", None);
-    check(&fixture, "!git l", Some("og here"));
+    check(&fixture, "!git l", Some("og --here"));
     check(&fixture, "?git l", None);
-    fixture.type_lines(&["git list", "?git life?"]);
+    fixture.type_lines(&["git list", "?git life"]);
     check(&fixture, "git li", Some("st"));
-    check(&fixture, "?git l", Some("ife?"));
+    check(&fixture, "?git l", Some("ife"));
     fixture.type_lines(&[":model desk"]);
     check(&fixture, ":mo", Some("del desk"));
 }

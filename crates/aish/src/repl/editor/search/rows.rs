@@ -189,9 +189,9 @@ mod tests {
     fn rows_fit() {
         assert_eq!(
             drawn("make test", Mark::Shell, "", 40),
-            "  $ make test                        1 h"
+            "  $ make test                       1 h"
         );
-        assert_eq!(drawn("why?", Mark::Model, "", 30), "  ❯ why?                   1 h");
+        assert_eq!(drawn("why?", Mark::Model, "", 30), "  ❯ why?                  1 h");
         assert_eq!(drawn(":models", Mark::Meta, "", 20), "    :models");
         assert_eq!(drawn("0123456789abcdefghij", Mark::Shell, "", 16), "  $ 0123456789…");
         assert_eq!(drawn("0123456789abcdefghij", Mark::Shell, "ghi", 16), "  $ …defghij");
