@@ -20,6 +20,9 @@ use std::time::Duration;
 /// How long a line that is no command waits to hear whether the shell knows better: its start-up files may take some time.
 const TOLD_MAX: Duration = Duration::from_millis(1_500);
 
+/// What a shell is left by.
+const LEAVING: [&str; 3] = ["exit", "logout", "bye"];
+
 impl Repl {
     /// Sends a line where it belongs.
     pub(super) async fn dispatch(&mut self, line: &str) -> Result<Next, ReplError> {
@@ -111,7 +114,11 @@ impl Repl {
 
     async fn send_to_shell(&mut self, command: &str) -> Result<Next, ReplError> {
         self.run_shell(command).await?;
-        if let Some(shell) = &self.shell {
+        // A shell with jobs leaves when it is told so twice running: nothing of ours may come in between.
+        let word = command.split_whitespace().next().unwrap_or_default();
+        if let Some(shell) = &self.shell
+            && !LEAVING.contains(&word)
+        {
             shell.known().outdate();
         }
         Ok(Next::Prompt)

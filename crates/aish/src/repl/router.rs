@@ -171,6 +171,12 @@ impl Router {
         self.guess(&self.lock(), line).route
     }
 
+    /// Whether a line without a mark is a command, and surely one.
+    pub fn is_command(&self, line: &str) -> bool {
+        let guess = self.guess(&self.lock(), line);
+        (guess.route, guess.sure) == (Route::Command, Sure::Yes)
+    }
+
     /// Where a line without a mark goes, now that it was sent; the next line begins without a flip. A flip that changed the
     /// route is learnt.
     pub fn decide(&self, line: &str) -> Decision {

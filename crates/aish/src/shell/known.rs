@@ -226,10 +226,6 @@ impl Knowledge {
         self.write().search.take()
     }
 
-    fn ordered(&self) -> Option<OsString> {
-        self.write().search.take()
-    }
-
     /// Waits until the programs were read once.
     async fn searched(&self) {
         // The sender lives as long as this does.

@@ -35,8 +35,9 @@ pub fn question(dialect: Dialect) -> &'static str {
         Dialect::Bash => {
             r##"\builtin printf '#b\n'; \builtin compgen -b; \builtin printf '#k\n'; \builtin compgen -k; \builtin printf '#f\n'; \builtin compgen -A function; \builtin printf '#a\n'; \builtin compgen -a; \builtin printf '#p\n%s\n' "$PATH""##
         }
+        // Builtins behind the words of the grammar: `export` is both, and a command like any other.
         Dialect::Zsh => {
-            r##"\builtin print -rl -- '#b' ${(k)builtins} '#k' ${reswords} '#f' ${(k)functions} '#a' ${(k)aliases} '#p' "$PATH""##
+            r##"\builtin print -rl -- '#k' ${reswords} '#b' ${(k)builtins} '#f' ${(k)functions} '#a' ${(k)aliases} '#p' "$PATH""##
         }
         Dialect::Fish => {
             r"builtin printf '%s\n' '#b' (builtin --names) '#f' (functions --names) '#a' (abbr --list) '#p' (string join : $PATH)"
@@ -66,11 +67,11 @@ pub fn read(dialect: Dialect, output: &[u8]) -> Option<Answer> {
             Some(ALIASES) => Kind::Alias,
             Some(_) | None => continue,
         };
-        if let Some(name) = std::str::from_utf8(line).ok().filter(|name| is_typed(name)) {
-            if own.len() < NAMES_MAX {
-                // What comes later hides what came before, as in a shell.
-                own.insert(Box::from(name), kind);
-            }
+        if let Some(name) = std::str::from_utf8(line).ok().filter(|name| is_typed(name))
+            && own.len() < NAMES_MAX
+        {
+            // What comes later hides what came before, as in a shell.
+            own.insert(Box::from(name), kind);
         }
     }
     // fish has no list of these, and calls them builtins.
