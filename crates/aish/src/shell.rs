@@ -11,7 +11,7 @@ pub mod terminal;
 use crate::mcp::Say;
 use crate::paths::Environment;
 use aish_core::event::Command;
-use aish_shell::{Capture, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage, StartUp};
+use aish_shell::{Capture, Dialect, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage, StartUp};
 use known::Knowledge;
 use rustix::termios::Termios;
 use std::path::{Path, PathBuf};
@@ -81,6 +81,11 @@ impl UserShell {
     /// What it can run; follows the shell while it lives.
     pub fn known(&self) -> Knowledge {
         self.known.clone()
+    }
+
+    /// Its language; `None` where nobody knows.
+    pub fn dialect(&self) -> Option<Dialect> {
+        Dialect::of(&self.setup.program)
     }
 
     /// Where it works.

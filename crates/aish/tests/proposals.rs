@@ -254,6 +254,21 @@ fn hostile() {
     person.leaves();
 }
 
+/// SPEC 8.4, 3.3: what was shown is what runs: nothing typed before comes in through the shell's history.
+#[test]
+fn history_is_not_recalled() {
+    let person = person(&["CMD: echo !!\nCMD: !tou\nCMD: echo 'wow!' [ ! ]\n"], "");
+    person.types("touch a && rm a");
+    asks(&person);
+    person.sees("not run: !tou (not offered to the user: the shell would");
+    waits_for_question(&person, "echo 'wow!' [ ! ]");
+    answers(&person, "y");
+    person.wait_for_prompt();
+    assert_eq!(person.last("echo 'wow!' [ ! ]").output, "wow! [ ! ]");
+    assert_eq!(ran(&person).len(), 2);
+    person.leaves();
+}
+
 /// SPEC 8.4: a line of code, of a quotation, or of a tool's result proposes nothing; neither does an answer that was stopped.
 #[test]
 fn what_proposes_nothing() {

@@ -9,6 +9,7 @@
 
 pub mod capture;
 pub mod dialect;
+mod history;
 mod keeper;
 mod live;
 pub mod marks;
@@ -18,6 +19,7 @@ pub mod route;
 
 pub use capture::Capture;
 pub use dialect::{Dialect, StartUp};
+pub use history::recalls_history;
 pub use live::{ANSWER_BYTES_MAX, End, Ended, Ending, Ran, Relay, Screen, Setup, Shell, ShellError, Size, Stage};
 pub use modes::Modes;
 pub use phase::NotRun;

@@ -17,6 +17,7 @@
 use super::reader::Input;
 use super::route::{self, Mark, Route};
 use super::{Repl, ReplError};
+use crate::shell::UserShell;
 use crate::term::proposal::{self, Reply};
 use aish_core::event::{AnsweredBy, Proposed, Refusal, Refused};
 use aish_core::id::ReplyId;
@@ -33,6 +34,8 @@ const PROPOSALS_MAX: usize = 10;
 const COLUMNS: usize = 80;
 /// Why a command is not offered whose text is not what it looks like.
 const CANNOT_BE_SHOWN: &str = "it holds characters that cannot be shown";
+/// Why a command is not offered that the shell would make another one of.
+const CALLS_HISTORY: &str = "the shell would put something from its history in place of a part of it";
 /// Why one that would run without a question does not.
 const AFTER_A_FAILURE: &str = "one before it failed or did not run";
 
@@ -146,6 +149,9 @@ impl Repl {
         if offer.proposal.shown == Shown::Escaped {
             return Ok(self.pass_over(offer, Refusal::NotOffered, CANNOT_BE_SHOWN).await);
         }
+        if self.recalls_history(line) {
+            return Ok(self.pass_over(offer, Refusal::NotOffered, CALLS_HISTORY).await);
+        }
         let judged = match self.driver.judge_command(line) {
             Ok(judged) => judged,
             Err(problem) => return Ok(self.pass_over(offer, Refusal::NotOffered, &problem).await),
@@ -167,6 +173,12 @@ impl Repl {
         let shown = format!("runs {} ({})", sanitize::single_line(line), judged.judgement.rule);
         self.front.say(&shown).await;
         self.run_proposed(offer, line, AnsweredBy::Rule, judged).await
+    }
+
+    /// Whether what would run is not what is shown. What the person makes of a line is theirs, history and all.
+    fn recalls_history(&self, line: &str) -> bool {
+        let dialect = self.shell.as_ref().and_then(UserShell::dialect);
+        dialect.is_some_and(|dialect| aish_shell::recalls_history(dialect, line))
     }
 
     /// Asks, and asks again after an explanation; runs what the person wants to run.
@@ -320,13 +332,18 @@ fn proposed(text: &str) -> Vec<Proposal> {
     commands
         .map(|line| Proposal {
             line: line.clone(),
-            shown: if escaped.contains(line) || sanitize::single_line(line) != *line {
+            shown: if escaped.contains(line) || !is_shown_as_it_is(line) {
                 Shown::Escaped
             } else {
                 Shown::AsItIs
             },
         })
         .collect()
+}
+
+/// Nothing in it is escaped, and no blank is one that a shell takes for a letter.
+fn is_shown_as_it_is(line: &str) -> bool {
+    sanitize::single_line(line) == line && line.chars().all(|c| c == ' ' || !c.is_whitespace())
 }
 
 /// The command of a line that could not be shown as it was written, as it was shown.
