@@ -1,5 +1,6 @@
 //! The line editor: editing, several lines, history, completion (SPEC 8.9).
 
+mod bang;
 mod chords;
 mod face;
 mod hint;
@@ -16,6 +17,7 @@ use super::router::Router;
 use crate::config::resolved::EditMode;
 use crate::term::{Background, Colour};
 use aish_engine::Notices;
+use bang::Bangs;
 use chords::Chords;
 use face::{Face, Stage, Text};
 use hint::Hints;
@@ -99,10 +101,10 @@ impl Editor {
             .with_validator(Box::new(Whole {
                 router: setup.router.clone(),
             }))
-            .with_highlighter(Box::new(Painter::new(
+            .with_highlighter(Box::new(Bangs::new(
+                Painter::new(setup.router.clone(), setup.colour, setup.background),
                 setup.router.clone(),
-                setup.colour,
-                setup.background,
+                setup.recall.clone(),
             )))
             .with_transient_prompt(Box::new(sent))
             .with_ansi_colors(setup.colour == Colour::On)

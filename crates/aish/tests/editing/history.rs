@@ -105,3 +105,25 @@ fn what_is_not_kept() {
     let screen = second.wait_for_text("1/1 ");
     assert!(screen.contains("echo kept") && !screen.contains("hidden"), "{screen}");
 }
+
+/// SPEC 8.1, 8.9: `!!` and `!$` put in the last command or its last word, also after a question about it, and wait for another
+/// Enter; any other `!` sends the line to the shell as it is.
+#[test]
+fn bangs() {
+    let server = server();
+    let sandbox = Sandbox::with_model(&server);
+    let terminal = at_the_prompt(&sandbox);
+    run(&terminal, "echo alpha beta", "alpha beta");
+    terminal.send_line("what was that?");
+    terminal.wait_for("the answer", |screen| {
+        screen.contents().contains("an answer") && row(screen).ends_with('❯')
+    });
+    terminal.send_line("echo !$");
+    wait_for_row(&terminal, "$ echo beta");
+    terminal.send(key::ENTER);
+    terminal.wait_for("its output", |screen| count(&screen.contents(), "beta") == 1);
+    terminal.send_line("echo again: !!");
+    wait_for_row(&terminal, "$ echo again: echo beta");
+    terminal.send(key::CTRL_U);
+    run(&terminal, "!echo alph", "alph");
+}

@@ -41,6 +41,8 @@ struct Lines {
     lines: Vec<Line>,
     /// How often older lines came.
     came: u32,
+    /// The next question of the editor is about commands only.
+    expects_command: bool,
     /// Of the next line that is typed. What comes from the ledger has negative numbers.
     next: i64,
     /// Where the person is.
@@ -90,6 +92,7 @@ impl Recall {
         let lines = Lines {
             lines: Vec::new(),
             came: 0,
+            expects_command: false,
             next: 1,
             directory: String::new(),
             router,
@@ -168,6 +171,11 @@ impl Recall {
     /// Changes when lines came that a search did not see.
     pub fn came(&self) -> u32 {
         self.lock().came
+    }
+
+    /// The next search of the editor finds commands only, as the shell runs them.
+    pub fn expect_command(&self) {
+        self.lock().expects_command = true;
     }
 
     /// Those of `numbers` that are still there.

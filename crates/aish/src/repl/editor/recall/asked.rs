@@ -1,6 +1,7 @@
 //! What the editor asks of its history: [`reedline::History`], over a [`Recall`].
 
 use super::{Line, Lines, MarkTyped, Recall, split};
+use crate::repl::route::Mark;
 use reedline::{
     CommandLineSearch, History, HistoryItem, HistoryItemId, HistorySessionId, ReedlineError, ReedlineErrorVariants,
     Result, SearchDirection, SearchQuery,
@@ -49,8 +50,12 @@ impl History for Recall {
         let limit = query
             .limit
             .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(0));
-        let lines = self.lock();
+        let mut lines = self.lock();
+        let only_commands = std::mem::take(&mut lines.expects_command);
         let item = |line: &Line| {
+            if only_commands {
+                return (line.goes == Mark::Shell).then(|| HistoryItem::from_command_line(&line.text));
+            }
             let wanted = fits(line, filter.command_line.as_ref())?;
             is_there(line).then(|| lines.item(line, wanted))
         };
