@@ -82,7 +82,7 @@ fn lines_wait_for_the_end() {
     let screen = terminal.screen_text();
     let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text} in\n{screen}"));
     assert!(at("❯ ?and then") < at("the second answer"));
-    assert!(at("the second answer") < at("❯ :model"));
+    assert!(at("the second answer") < at(": :model"));
     assert_eq!(asked(&server, 1), "and then");
     server.assert_done();
     leave(terminal);
@@ -157,14 +157,14 @@ fn steering() {
     leave(terminal);
 }
 
-/// SPEC 8.9: what is pasted while a turn runs sends nothing, and is on the prompt's line afterwards.
+/// SPEC 8.9, 8.1: what is pasted while a turn runs sends nothing, and is on the prompt's line afterwards; where it would go is shown.
 #[test]
 fn pasting() {
     let server = FakeServer::script([halting("first ", "last")]);
     let (_sandbox, terminal) = in_a_turn(&server, "first");
     assert!(terminal.look(vt100::Screen::bracketed_paste));
     terminal.send("\x1b[200~rm one\rrm two\x1b[201~");
-    terminal.wait_for_text("❯ rm one⏎rm two▏");
+    terminal.wait_for_text("$ rm one⏎rm two▏");
     server.release();
     terminal.wait_for_text("first last");
     terminal.wait_for("the paste on the line", |screen| {

@@ -2,9 +2,10 @@
 
 mod bang;
 mod chords;
-mod face;
+pub mod face;
 mod hint;
 mod keys;
+mod offers;
 mod paint;
 mod rank;
 pub mod recall;

@@ -7,6 +7,7 @@
 mod below;
 mod steer;
 
+use super::router::Router;
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
 use crate::mcp::desk::Open;
 use crate::paths::Environment;
@@ -80,18 +81,26 @@ impl Front {
         })
     }
 
-    /// From now on the terminal does not echo, and what is typed while something runs is shown below it and kept.
+    /// From now on the terminal does not echo, and what is typed while something runs is shown below it and kept; `router` says
+    /// where it goes.
     ///
     /// # Errors
     /// The terminal cannot be waited for.
-    pub fn type_ahead(&mut self, redactor: Redactor) -> io::Result<()> {
-        self.below = Some(Below::open(&self.guard, redactor)?);
+    pub fn type_ahead(&mut self, redactor: Redactor, router: Option<Router>) -> io::Result<()> {
+        self.below = Some(Below::open(&self.guard, redactor, router)?);
         Ok(())
     }
 
     /// The next line that was typed ahead and sent.
     pub fn next_line(&mut self) -> Option<String> {
         self.below.as_mut()?.next()
+    }
+
+    /// What was typed ahead while a command had the terminal.
+    pub fn put_typed(&mut self, lines: Vec<String>, draft: String) {
+        if let Some(below) = &mut self.below {
+            below.put_typed(lines, draft);
+        }
     }
 
     /// Takes what was typed ahead and not sent.

@@ -37,7 +37,6 @@ use crate::term::columns::wrapped;
 use crate::term::{Form, Stream, Wishes};
 use crate::usage::Gauge;
 use aish_core::event::ModelFailed;
-use aish_core::sanitize;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Driver, Engine};
 use complete::desk::{Questions, attend, desk};
@@ -244,10 +243,6 @@ impl Repl {
             (false, _) => Kind::Piped,
         };
         front.renderer.set_look(able.wished(options.wishes));
-        // A line that is drawn again and again says nothing to who listens.
-        if kind == Kind::Edited && front.renderer.look().form == Form::Framed {
-            front.type_ahead(engine.redactor.clone()).map_err(ReplError::Open)?;
-        }
         let shell = options.shell.take().filter(|_| kind == Kind::Edited).map(|setup| {
             let notices = front.notices.clone();
             let program = setup.program.clone();
@@ -264,6 +259,10 @@ impl Repl {
             remark.into_iter().for_each(|remark| front.notices.status(remark));
             Router::new(shell.known(), corrections)
         });
+        // A line that is drawn again and again says nothing to who listens.
+        if kind == Kind::Edited && front.renderer.look().form == Form::Framed {
+            front.type_ahead(engine.redactor.clone(), router.clone()).map_err(ReplError::Open)?;
+        }
         let began_after = driver.session().last_seq();
         let words = Words::default();
         let (desk, questions) = desk();
@@ -421,14 +420,8 @@ impl Repl {
         self.words.update(|words| words.directory = directory);
         let mut leaving = self.front.leaving();
         let notices = self.front.notices.clone();
-        // A line that is offered is the person's to decide on before any that was typed ahead.
-        if self.prefill.is_empty() {
-            if let Some(line) = self.front.next_line() {
-                self.recall.sent(&line);
-                self.echo(&prompt, &line).await;
-                return Ok(Input::Line(line));
-            }
-            self.prefill = self.front.take_draft();
+        if let Some(line) = self.typed_ahead(&prompt).await {
+            return Ok(Input::Line(line));
         }
         self.show_prompt(&prompt).await;
         let prefill = std::mem::take(&mut self.prefill);
@@ -484,13 +477,6 @@ impl Repl {
     fn interrupted_without_terminal(&mut self) -> Input {
         self.last = Some(TurnEnd::Over(StopReason::Cancelled));
         Input::End
-    }
-
-    /// A line that was typed ahead stands at the prompt as if it had been typed there.
-    async fn echo(&mut self, prompt: &PromptText, line: &str) {
-        let line = sanitize::multi_line(line).replace('\n', &format!("\n{}", prompt::INDICATOR_MORE));
-        let text = format!("{}{}{line}\n", prompt.left(self.front.renderer.look().columns), prompt::INDICATOR);
-        self.front.print(&text).await;
     }
 
     async fn show_prompt(&mut self, prompt: &PromptText) {

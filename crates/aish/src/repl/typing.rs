@@ -11,6 +11,10 @@ mod typed;
 
 pub use typed::Wish;
 
+use super::Repl;
+use super::editor::face;
+use super::prompt::PromptText;
+use super::router::Router;
 use crate::term::footer;
 use keys::{Key, Keys};
 use rustix::process::Signal;
@@ -27,6 +31,26 @@ const ESCAPE_ALONE_MS: u64 = 50;
 const PASTE_END_MS: u64 = 500;
 /// How long all that is on its way when a turn ends is waited for.
 const SETTLE_MS_MAX: u64 = 3_000;
+
+impl Repl {
+    /// The next line that was typed ahead and sent, once it stands at the prompt as if it had been typed there. Without one, the
+    /// next line begins with what was not sent.
+    pub(super) async fn typed_ahead(&mut self, prompt: &PromptText) -> Option<String> {
+        // A line that is offered is the person's to decide on first.
+        if !self.prefill.is_empty() {
+            return None;
+        }
+        let Some(line) = self.front.next_line() else {
+            self.prefill = self.front.take_draft();
+            return None;
+        };
+        self.recall.sent(&line);
+        let look = self.front.renderer.look();
+        let shown = face::left_behind(prompt, self.router.as_ref(), look, &line);
+        self.front.print(&shown).await;
+        Some(line)
+    }
+}
 
 /// What happened at the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,14 +152,22 @@ impl TypeAhead {
         self.typed.next()
     }
 
+    /// Lines that somebody else read the keys of wait behind these, and the one that is not done goes on.
+    pub fn put_typed(&mut self, lines: Vec<String>, draft: String) {
+        lines.into_iter().for_each(|line| self.typed.put(line));
+        if !draft.is_empty() {
+            self.typed.go_on_with(draft);
+        }
+    }
+
     /// Takes the line that is not done.
     pub fn take_draft(&mut self) -> String {
         self.typed.take_draft()
     }
 
     /// As the footer shows it.
-    pub fn shown(&self) -> footer::Typed<'_> {
-        self.typed.shown()
+    pub fn shown(&self, router: Option<&Router>) -> footer::Typed<'_> {
+        self.typed.shown(router)
     }
 
     fn take(&mut self, bytes: &[u8]) -> Vec<Wish> {

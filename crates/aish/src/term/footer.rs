@@ -42,8 +42,6 @@ const NAME_COLUMNS_MAX: usize = 24;
 const WAITED_SHARE: usize = 2;
 /// Columns of a name that still say something.
 const NAME_COLUMNS_MIN: usize = 3;
-/// Stands before what is typed.
-const TYPED_MARK: &str = "❯ ";
 /// The cursor.
 const CURSOR: &str = "▏";
 /// Stands for a line end in what is typed.
@@ -58,6 +56,8 @@ const HINT_TYPED: &str = "Enter queues · Alt-Enter steers · Esc stops";
 /// What the person has typed so far, as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Typed<'a> {
+    /// Stands before it: where it would go.
+    pub mark: &'a str,
     /// Before the cursor.
     pub before: &'a str,
     /// Behind it.
@@ -178,7 +178,7 @@ impl Footer {
             return Some(look.paint(DIM, &line));
         }
         let head = format!("{spinner} {}", self.waited_for(typed.queued, now, room / WAITED_SHARE));
-        let taken = head.width() + " ".len() + TYPED_MARK.width() + CURSOR.width();
+        let taken = head.width() + " ".len() + typed.mark.width() + CURSOR.width();
         let text = window(typed, width.saturating_sub(taken));
         let used = head.width() + " ".len() + text.width();
         let hint = with_hint("", HINT_TYPED, GAP, width.saturating_sub(used));
@@ -285,7 +285,7 @@ fn window(typed: Typed<'_>, columns: usize) -> String {
     let left = columns.saturating_sub(before.iter().map(|shown| shown.width()).sum());
     let behind = nearest(typed.behind.chars(), left);
     let before: String = before.into_iter().rev().collect();
-    format!("{TYPED_MARK}{before}{CURSOR}{}", behind.concat())
+    format!("{}{before}{CURSOR}{}", typed.mark, behind.concat())
 }
 
 /// These characters as they are shown, until the columns are used up; then an ellipsis in the last of them.

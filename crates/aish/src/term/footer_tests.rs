@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use std::num::NonZeroU16;
 
 const ROWS: u16 = 12;
+const MARK: &str = "❯ ";
 const SCROLLBACK_ROWS_MAX: usize = 1_000;
 
 fn look(columns: usize) -> Look {
@@ -66,6 +67,7 @@ impl Screen {
         let out = match &mut self.footer {
             Some(footer) => {
                 let typed = Typed {
+                    mark: MARK,
                     before: &self.typed,
                     ..Typed::default()
                 };
@@ -199,6 +201,7 @@ fn it_is_one_row() {
             Duration::ZERO,
         );
         let typed = Typed {
+            mark: MARK,
             before,
             behind,
             queued: 2,

@@ -168,7 +168,7 @@ impl Look {
     }
 
     /// The text in that style, which ends with it: nothing that is written later is coloured by it.
-    pub(super) fn paint(self, style: Style, text: &str) -> String {
+    pub fn paint(self, style: Style, text: &str) -> String {
         match self.colour {
             Colour::On if !text.is_empty() => format!("{}{text}{}", style.render(), style.render_reset()),
             Colour::On | Colour::Off => text.to_owned(),

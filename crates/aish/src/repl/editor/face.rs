@@ -83,6 +83,24 @@ pub fn indicator(seen: &Seen) -> &'static str {
     }
 }
 
+/// What stands before that line, which is typed elsewhere than in the editor.
+pub fn indicator_of(router: &Router, line: &str) -> &'static str {
+    router.shown(line);
+    indicator(&router.seen())
+}
+
+/// The prompt and a line that was sent from elsewhere, as if the editor had left them behind.
+pub fn left_behind(prompt: &PromptText, router: Option<&Router>, look: Look, line: &str) -> String {
+    let pieces = prompt.pieces(look.columns);
+    let left: String = pieces
+        .iter()
+        .map(|piece| look.paint(piece.tone.style(), &piece.text))
+        .collect();
+    let indicator = router.map_or(INDICATOR, |router| indicator_of(router, line));
+    let line = sanitize::multi_line(line).replace('\n', &format!("\n{INDICATOR_MORE}"));
+    format!("{left}{indicator}{line}\n")
+}
+
 fn is_past_first_word(line: &str) -> bool {
     line.trim_start().contains(char::is_whitespace)
 }

@@ -1,6 +1,7 @@
 //! What is below the stream while something runs: the footer, the keys typed into it, and messages on their way into the turn.
 
 use super::steer::{Sent, Steer};
+use crate::repl::router::Router;
 use crate::repl::typing::{Heard, TypeAhead, Wish};
 use crate::term::footer::{Footer, Place};
 use crate::term::guard::{Guard, Quiet};
@@ -38,6 +39,7 @@ pub enum News {
 /// The part of the screen that is not the stream's.
 pub struct Below {
     footer: Footer,
+    router: Option<Router>,
     ahead: TypeAhead,
     pub(super) steer: Steer,
     holder: Holder,
@@ -48,12 +50,13 @@ pub struct Below {
 }
 
 impl Below {
-    /// To be called within the runtime. The terminal does not echo from now on.
+    /// To be called within the runtime. The terminal does not echo from now on; `router` says where a line that is typed goes.
     ///
     /// # Errors
     /// The terminal or its signals cannot be waited for.
-    pub fn open(guard: &Guard, redactor: Redactor) -> io::Result<Self> {
+    pub fn open(guard: &Guard, redactor: Redactor, router: Option<Router>) -> io::Result<Self> {
         Ok(Self {
+            router,
             footer: Footer::new(redactor),
             ahead: TypeAhead::open()?,
             steer: Steer::default(),
@@ -86,7 +89,10 @@ impl Below {
     /// The batch with the footer taken away before and drawn again behind it, as whoever has the terminal wants it.
     pub fn over(&mut self, out: Output, place: Place, look: Look, guard: &Guard) -> Output {
         let line = match self.holder {
-            Holder::Prompt => self.footer.line(self.ahead.shown(), place.now, look),
+            Holder::Prompt => {
+                let typed = self.ahead.shown(self.router.as_ref());
+                self.footer.line(typed, place.now, look)
+            }
             Holder::Other => None,
         };
         let mut all = Output::new();
@@ -182,6 +188,11 @@ impl Below {
     /// The first line that waits.
     pub fn next(&mut self) -> Option<String> {
         self.ahead.next()
+    }
+
+    /// Lines that were typed while a command had the terminal wait as well, and the one that is not done goes on.
+    pub fn put_typed(&mut self, lines: Vec<String>, draft: String) {
+        self.ahead.put_typed(lines, draft);
     }
 
     /// Takes the line that is not done.

@@ -2,12 +2,17 @@
 
 use super::draft::Draft;
 use super::keys::Key;
+use crate::repl::editor::face::indicator_of;
+use crate::repl::prompt::INDICATOR;
 use crate::repl::route::is_unfinished;
+use crate::repl::router::Router;
 use crate::term::footer;
 use std::collections::VecDeque;
 
 /// Lines that wait at a time; the next one stays where it is typed.
 const QUEUED_MAX: usize = 64;
+/// Bytes of a line that it is shown where it goes: it is guessed anew with each time it is drawn.
+const GUESSED_BYTES_MAX: usize = 4096;
 
 /// What a key asks for beyond the line itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +66,11 @@ impl Typed {
         self.queued.push_back(line);
     }
 
+    /// The line that is not done is this one.
+    pub fn go_on_with(&mut self, text: String) {
+        self.draft = Draft::new(text);
+    }
+
     /// What was stopped takes what was to come after it along: the lines that wait are the person's again, to be edited.
     pub fn hold_back(&mut self) {
         let mut lines: Vec<String> = self.queued.drain(..).collect();
@@ -84,9 +94,12 @@ impl Typed {
     }
 
     /// As the footer shows it.
-    pub fn shown(&self) -> footer::Typed<'_> {
+    pub fn shown(&self, router: Option<&Router>) -> footer::Typed<'_> {
         let (before, behind) = self.draft.parts();
+        let text = self.draft.text();
+        let router = router.filter(|_| !text.is_empty() && text.len() <= GUESSED_BYTES_MAX);
         footer::Typed {
+            mark: router.map_or(INDICATOR, |router| indicator_of(router, text)),
             before,
             behind,
             queued: self.queued.len(),
@@ -177,7 +190,7 @@ mod tests {
             typed(&mut ahead, "x\n");
         }
         typed(&mut ahead, "last\n");
-        assert_eq!(ahead.shown().queued, QUEUED_MAX);
+        assert_eq!(ahead.shown(None).queued, QUEUED_MAX);
         assert_eq!(ahead.take_draft(), "last");
     }
 }
