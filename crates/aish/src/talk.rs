@@ -5,7 +5,6 @@
 
 use crate::app::{App, begin_with};
 use crate::cli::Start;
-use crate::config::resolved::UiConfig;
 use crate::failure::Failure;
 use crate::mcp::Mcp;
 use crate::models::absence::{Absence, Silence};
@@ -15,7 +14,6 @@ use crate::repl::{
     Confirm, Hinting, Listening, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions, Visit, Welcome,
 };
 use crate::shell::{ShellSetup, program};
-use crate::term::{Form, Wishes};
 use aish_core::redact::Redactor;
 use aish_engine::Engine;
 use std::sync::Arc;
@@ -90,7 +88,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
             }),
             Opened::Restored => None,
         },
-        wishes: wishes(app.config().ui),
+        wishes: app.config().ui.wishes(),
         choice,
         advice: Box::new(move |failed| advising.advice(failed)),
         prices: app.prices(Arc::clone(&registry)),
@@ -117,13 +115,6 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
     let left = Repl::run(engine, driver, options).await;
     mcp.close().await;
     left.map_err(|error| Failure::failed(error.to_string()))
-}
-
-fn wishes(ui: UiConfig) -> Wishes {
-    Wishes {
-        background: ui.background,
-        form: ui.plain.then_some(Form::Plain),
-    }
 }
 
 /// The user's shell, with the environment that is the user's; `None` where there is none that can be kept running.

@@ -1,7 +1,7 @@
 //! The configuration as the rest of the program sees it: plain values, every default filled in, every cross reference
 //! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`mod@super::resolve`].
 
-use crate::term::Background;
+use crate::term::{Background, Form, Wishes};
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_core::secret::Secret;
 use aish_engine::Routing;
@@ -128,6 +128,16 @@ pub struct UiConfig {
     pub plain: bool,
     /// Hint at the rest of a line as it was typed before (SPEC 8.9).
     pub hints: bool,
+}
+
+impl UiConfig {
+    /// The same for a terminal.
+    pub fn wishes(self) -> Wishes {
+        Wishes {
+            background: self.background,
+            form: self.plain.then_some(Form::Plain),
+        }
+    }
 }
 
 /// `[tools]`.

@@ -1,7 +1,7 @@
 //! What is in front of the engine in a one-shot run: two streams, and perhaps a terminal to ask at.
 
 use super::eprint_line;
-use super::written::Written;
+use super::written::{Page, Written};
 use crate::app::App;
 use crate::asking::{Asked, Asker, ask_all, asked_lines, attend};
 use crate::cli::Output;
@@ -20,6 +20,7 @@ use aish_core::event::ModelFailed;
 use aish_core::redact::Redactor;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Answered, Driver, Finished, Notice, Notices, Outcome, Pending, Questioned};
+use aish_markdown::Syntaxes;
 use aish_tools::{Cancel, cancelled};
 use serde_json::{Value, json};
 use std::io;
@@ -42,6 +43,7 @@ pub(super) struct Front<'a> {
     pub(super) redactor: Redactor,
     pub(super) notices: Notices,
     cancel: Cancel,
+    pub(super) page: Page,
     /// Answers servers that ask while the turn runs.
     clerk: Option<Clerk>,
     prices: Prices,
@@ -75,6 +77,10 @@ impl<'a> Front<'a> {
             redactor: app.redactor(),
             notices,
             cancel,
+            page: Page {
+                look: Look::detect(&app.environment, io::stdout()).wished(app.config().ui.wishes()),
+                syntaxes: Syntaxes::new(),
+            },
             clerk: None,
             schema: None,
             first_turn: None,
@@ -162,7 +168,7 @@ impl<'a> Front<'a> {
 
     /// Drives until the turn is over or waits, writing what comes as it comes.
     pub(super) async fn drive(&self, driver: &mut Driver) -> Result<Outcome, Failure> {
-        let mut written = Written::new(&self.redactor);
+        let mut written = Written::new(&self.redactor).on(&self.page);
         let driven = {
             let drive = driver.drive(&self.notices, self.cancel.clone());
             tokio::pin!(drive);

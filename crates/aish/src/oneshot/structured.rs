@@ -65,7 +65,7 @@ impl Front<'_> {
     }
 
     fn print(&self, print: impl FnOnce(&mut Written)) {
-        let mut written = Written::new(&self.redactor);
+        let mut written = Written::new(&self.redactor).on(&self.page);
         print(&mut written);
         written.end_line();
     }

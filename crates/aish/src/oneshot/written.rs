@@ -2,14 +2,28 @@
 
 use crate::json;
 use crate::term::clean::Clean;
+use crate::term::{Form, Look, Prose};
 use aish_core::redact::Redactor;
+use aish_markdown::Syntaxes;
 use std::io::{IsTerminal as _, Write as _};
+
+/// What a reply is laid out for.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    /// Framed where standard output is a terminal that takes it; everything else gets the text itself.
+    pub look: Look,
+    /// Of its code.
+    pub syntaxes: Syntaxes,
+}
 
 /// Standard output, written in batches, without secrets. A reader that has gone away is not an error: the turn goes on into
 /// the ledger.
 pub(super) struct Written {
     redactor: Redactor,
     clean: Clean,
+    page: Page,
+    /// The reply that is being laid out.
+    prose: Option<Prose>,
     batch: String,
     in_line: bool,
 }
@@ -25,15 +39,26 @@ impl Written {
         Self {
             redactor: redactor.clone(),
             clean,
+            page: Page {
+                look: Look::PLAIN,
+                syntaxes: Syntaxes::new(),
+            },
+            prose: None,
             batch: String::new(),
             in_line: false,
         }
     }
 
+    /// The same, with replies laid out.
+    pub(super) fn on(self, page: &Page) -> Self {
+        let page = page.clone();
+        Self { page, ..self }
+    }
+
     /// A piece of the reply.
     pub(super) fn text(&mut self, text: &str) {
         let text = self.clean.push(text);
-        self.add(&text);
+        self.show(&text);
     }
 
     /// One JSON document, on a line of its own.
@@ -46,12 +71,26 @@ impl Written {
     /// The reply is over.
     pub(super) fn end_line(&mut self) {
         let held = self.clean.finish();
-        self.add(&held);
+        self.show(&held);
+        if let Some(mut prose) = self.prose.take() {
+            prose.finish(&mut self.batch);
+        }
         if self.in_line {
             self.batch.push('\n');
             self.in_line = false;
         }
         self.flush();
+    }
+
+    fn show(&mut self, text: &str) {
+        match self.page.look.form {
+            Form::Framed => {
+                let page = &self.page;
+                let prose = self.prose.get_or_insert_with(|| Prose::new(page.look, &page.syntaxes));
+                prose.push(text, &mut self.batch);
+            }
+            Form::Plain => self.add(text),
+        }
     }
 
     fn add(&mut self, text: &str) {

@@ -66,7 +66,7 @@ impl Welcome {
         };
         match (self.visit, lines) {
             (Visit::First, Unmarked::Guessed) => {
-                format!("aish is your shell, and a model at the same prompt. {listening}\n{FIRST_GUESSED}")
+                format!("aish: your shell, and a model at one prompt. {listening}\n{FIRST_GUESSED}")
             }
             (Visit::First, Unmarked::Questions) => format!("{listening}\n{FIRST_QUESTIONS}"),
             (Visit::Again, Unmarked::Guessed) => format!("{listening} :help shows what can be typed.\n"),
@@ -95,15 +95,15 @@ mod tests {
     fn welcomes() {
         let model = Listening::Model("desk".into());
         insta::assert_snapshot!(text(&model, Visit::First, 79), @"
-        aish is your shell, and a model at the same prompt. desk is listening.
+        aish: your shell, and a model at one prompt. desk is listening.
         Commands run in your shell, questions go to the model; the prompt shows which.
         Ctrl-T flips that. Alt-W asks why a command failed: the model saw its output.
         The model asks before it changes anything; :policy says when it need not.
         :help is one screen; Ctrl-D leaves.
         ");
         insta::assert_snapshot!(text(&model, Visit::First, 39), @"
-        aish is your shell, and a model at the
-        same prompt. desk is listening.
+        aish: your shell, and a model at one
+        prompt. desk is listening.
         Commands run in your shell, questions
         go to the model; the prompt shows
         which.

@@ -33,6 +33,7 @@ pub mod tty;
 
 pub use look::{Background, Colour, Form, Look, Wishes};
 pub use output::{Output, Stream};
+pub use prose::Prose;
 
 #[cfg(test)]
 mod approval_tests;

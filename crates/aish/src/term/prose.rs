@@ -8,7 +8,7 @@ use super::rows::width_of;
 use aish_markdown::{Markdown, Syntaxes};
 
 /// One stretch of a reply.
-pub(super) enum Prose {
+pub enum Prose {
     /// Laid out.
     Markdown(Box<Markdown>),
     /// As it is.
@@ -22,7 +22,7 @@ pub(super) enum Prose {
 
 impl Prose {
     /// The beginning of one, for that look.
-    pub(super) fn new(look: Look, syntaxes: &Syntaxes) -> Self {
+    pub fn new(look: Look, syntaxes: &Syntaxes) -> Self {
         match look.form {
             Form::Framed => Self::Markdown(Box::new(Markdown::with_syntaxes(look.markdown(), syntaxes))),
             Form::Plain => Self::Text {
@@ -33,7 +33,7 @@ impl Prose {
     }
 
     /// The next piece; safe already.
-    pub(super) fn push(&mut self, text: &str, shown: &mut String) {
+    pub fn push(&mut self, text: &str, shown: &mut String) {
         match self {
             Self::Markdown(markdown) => markdown.push(text, shown),
             Self::Text { begun, column } => {
@@ -49,7 +49,7 @@ impl Prose {
     }
 
     /// Whatever comes next is on a row of its own; the text goes on after it.
-    pub(super) fn break_row(&mut self, shown: &mut String) {
+    pub fn break_row(&mut self, shown: &mut String) {
         match self {
             Self::Markdown(markdown) => markdown.break_row(shown),
             Self::Text { column, .. } => {
@@ -61,7 +61,7 @@ impl Prose {
     }
 
     /// It is over.
-    pub(super) fn finish(&mut self, shown: &mut String) {
+    pub fn finish(&mut self, shown: &mut String) {
         match self {
             Self::Markdown(markdown) => markdown.finish(shown),
             Self::Text { .. } => self.break_row(shown),
@@ -69,7 +69,7 @@ impl Prose {
     }
 
     /// The terminal has another size now.
-    pub(super) fn resize(&mut self, look: Look) {
+    pub fn resize(&mut self, look: Look) {
         match self {
             Self::Markdown(markdown) => markdown.resize(look.width()),
             Self::Text { .. } => {}
@@ -77,7 +77,7 @@ impl Prose {
     }
 
     /// Columns written in the current row.
-    pub(super) fn column(&mut self) -> usize {
+    pub fn column(&mut self) -> usize {
         match self {
             Self::Markdown(markdown) => markdown.column(),
             Self::Text { column, .. } => *column,
