@@ -6,10 +6,10 @@
 mod person;
 mod support;
 
-use person::{Desk, Inner, Person};
+use person::{ALL, Desk, Inner, Person};
 use serde_json::{Value, json};
 use support::ledger::{of_kind, only_export, text};
-use support::pty::key;
+use support::pty::{Signal, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
 
@@ -78,34 +78,45 @@ fn refusal(line: &str, why: &str) -> (String, String) {
 /// proposed it and who let it run, and the model hears what came of it with the next question.
 #[test]
 fn run() {
-    let person = person(&["First:\nCMD: cd below\nCMD: export COLOUR=red\n", "good"], "");
-    asks(&person);
-    waits_for_question(&person, "cd below");
-    assert_eq!(ran(&person), Vec::<String>::new(), "asked before it runs");
-    answers(&person, "y");
-    waits_for_question(&person, "export COLOUR=red");
-    answers(&person, "yes");
-    person.wait_for_prompt();
-    let shown = person.runs("echo $COLOUR in $PWD");
-    assert!(
-        shown.output.starts_with("red in ") && shown.output.ends_with("/below"),
-        "{shown:?}"
-    );
-    let by = proposed(&person);
-    assert_eq!(
-        (&by[0]["reply_id"], &by[0]["allowed"]),
-        (&json!("reply_1_1"), &json!("terminal"))
-    );
-    assert_eq!(by[0]["rule"], "mode ask");
-    assert_eq!(by[2], Value::Null, "typed, not proposed");
-    person.types("?and then");
-    let sent = person.server.requests()[1].last_text();
-    assert!(
-        sent.contains("proposed command, exit 0") && sent.contains("$ cd below"),
-        "{sent}"
-    );
-    assert!(sent.contains("red in "), "{sent}");
-    person.leaves();
+    for inner in ALL {
+        let person = Desk::with(*inner)
+            .replies([
+                Reply::text("First:\nCMD: cd below\nCMD: export COLOUR=red\n"),
+                Reply::text("good"),
+            ])
+            .sandbox(|sandbox| sandbox.file("below/marker", "x"))
+            .sit_down();
+        asks(&person);
+        waits_for_question(&person, "cd below");
+        assert_eq!(ran(&person), Vec::<String>::new(), "asked before it runs");
+        answers(&person, "y");
+        waits_for_question(&person, "export COLOUR=red");
+        answers(&person, "yes");
+        person.wait_for_prompt();
+        let shown = person.runs("echo $COLOUR in $PWD");
+        assert!(
+            shown.output.starts_with("red in ") && shown.output.ends_with("/below"),
+            "{inner:?}: {shown:?}"
+        );
+        let by = proposed(&person);
+        assert_eq!(
+            (&by[0]["reply_id"], &by[0]["allowed"]),
+            (&json!("reply_1_1"), &json!("terminal"))
+        );
+        assert_eq!(by[0]["rule"], "mode ask");
+        assert_eq!(by[2], Value::Null, "typed, not proposed");
+        // SPEC 11: with what it says of proposals, too, a request is small.
+        let bytes = person.server.only_request().body.len();
+        assert!(bytes <= 6 * 1024, "{bytes} bytes");
+        person.types("?and then");
+        let sent = person.server.requests()[1].last_text();
+        assert!(
+            sent.contains("proposed command, exit 0") && sent.contains("$ cd below"),
+            "{sent}"
+        );
+        assert!(sent.contains("red in "), "{sent}");
+        person.leaves();
+    }
 }
 
 /// SPEC 8.4, 5.5: a no, with a reason or without, runs nothing and is told to the model; `q` and Ctrl-C refuse the rest.
@@ -328,6 +339,45 @@ fn leaving() {
     waits_for_question(&person, "exit 3");
     answers(&person, "y");
     assert_eq!(person.is_gone().code(), Some(3));
+}
+
+/// SPEC 8.4, 12: told to leave while it asks, it leaves; nothing runs, and the terminal is as it was found.
+#[test]
+fn told_to_leave() {
+    let mut person = person(&["CMD: touch a\n"], "");
+    asks(&person);
+    waits_for_question(&person, "touch a");
+    person.terminal.signal(Signal::TERM);
+    assert_eq!(person.is_gone().code(), Some(143));
+    assert!(!person.sandbox.path("a").exists());
+    assert_eq!(refused(&person), [], "nobody refused it");
+}
+
+/// SPEC 8.3: what was typed goes along with the next question, however it was sent to the shell: clean, bounded, without keys.
+#[test]
+fn what_was_typed_goes_along() {
+    const KEY: &str = "sk-test-example-0123456789abcdefghij";
+    let person = Desk::with(Inner::Bash)
+        .replies([Reply::text("I see")])
+        .sandbox(|sandbox| sandbox.env("MADE_UP_API_KEY", KEY))
+        .sit_down();
+    person.types("!printf '10%%\\r20%%\\r\\033[31mdone\\033[0m\\n'");
+    person.types("seq 1 200000");
+    person.types("echo $MADE_UP_API_KEY; false");
+    person.types("?what was that");
+    let sent = person.server.only_request().last_text();
+    assert!(sent.contains("$ printf") && sent.contains("\ndone\n"), "{sent}");
+    assert!(!sent.contains('\u{1b}') && !sent.contains("20%\n"), "{sent}");
+    assert!(
+        sent.contains("$ seq 1 200000\n1\n2\n") && sent.contains("\n200000\n"),
+        "{sent}"
+    );
+    assert!(
+        sent.contains("exit 1") && sent.contains("[redacted:MADE_UP_API_KEY]"),
+        "{sent}"
+    );
+    assert!(!sent.contains(KEY) && sent.len() < 10_000, "{} bytes", sent.len());
+    person.leaves();
 }
 
 /// SPEC 8.3: after a failure one key asks why: status and output go along once, and nothing is asked where nothing failed.

@@ -2,7 +2,7 @@
 //! an export needs no more than a page of events at a time and never changes what it does not understand.
 
 use crate::RawEvent;
-use aish_core::event::Body;
+use aish_core::event::{Body, Refused};
 use aish_core::id::SessionId;
 use aish_core::message::Part;
 use serde_json::Value;
@@ -93,8 +93,21 @@ fn markdown_section(event: &RawEvent) -> String {
                 .status
                 .map_or_else(|| "no status".to_owned(), |status| format!("status {status}"));
             let text = format!("$ {}\n{}", data.line, data.output);
-            section(&format!("Command ({status})"), &fenced(&text, "console"))
+            let whose = if data.proposed.is_some() {
+                "Proposed command"
+            } else {
+                "Command"
+            };
+            section(&format!("{whose} ({status})"), &fenced(&text, "console"))
         }
+        Body::Note(data) => match Refused::of_note(&data) {
+            Some(refused) => {
+                let text = fenced(&format!("$ {}", refused.line), "console");
+                let why = escape_inline(&refused.words());
+                section("Proposed command, not run", &format!("{why}\n\n{text}"))
+            }
+            None => String::new(),
+        },
         Body::Unknown { kind, .. } => section(
             &format!("Unknown event {}", code_span(&kind)),
             &fenced(&event.data, "json"),
@@ -118,8 +131,7 @@ fn markdown_section(event: &RawEvent) -> String {
         | Body::Rewind(_)
         | Body::Fork(_)
         | Body::Compaction(_)
-        | Body::Memory(_)
-        | Body::Note(_) => String::new(),
+        | Body::Memory(_) => String::new(),
     }
 }
 
