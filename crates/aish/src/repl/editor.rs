@@ -5,7 +5,6 @@ mod chords;
 pub mod face;
 mod hint;
 mod keys;
-mod offers;
 mod paint;
 mod rank;
 pub mod recall;
