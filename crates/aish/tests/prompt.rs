@@ -10,13 +10,18 @@ use support::pty::{Signal, Terminal, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
 
-/// The end of the prompt of the fake model.
-const PROMPT: &str = "fake ❯";
+/// The model in the prompt, and what follows it by where the line goes.
+const MODEL: &str = " fake ";
+const INDICATORS: [&str; 4] = ["❯", "$", ":", "✗"];
 
-/// Waits until the prompt stands that many times on the screen.
+/// Waits until the prompt stands that many times on the screen, with a line behind it or not.
 fn wait_for_prompts(terminal: &Terminal, times: usize) -> String {
+    let is_prompt = |row: &&str| {
+        row.split_once(MODEL)
+            .is_some_and(|(_, rest)| INDICATORS.iter().any(|indicator| rest.starts_with(indicator)))
+    };
     terminal.wait_for("the prompt", |screen| {
-        screen.contents().matches(PROMPT).count() == times
+        screen.contents().lines().filter(is_prompt).count() == times
     })
 }
 
@@ -151,7 +156,7 @@ fn ctrl_c_stops_a_command() {
     let mut terminal = sandbox.terminal(&[]).start();
     wait_for_prompts(&terminal, 1);
     terminal.send_line("!echo begun; sleep 1000");
-    terminal.wait_for("its output", |screen| screen.contents().contains("    begun"));
+    terminal.wait_for("its output", |screen| screen.contents().contains("\nbegun"));
     terminal.send(key::CTRL_C);
     wait_for_prompts(&terminal, 2);
     terminal.send_line(":quit");
@@ -169,8 +174,8 @@ fn commands_and_directories() {
     terminal.send_line("!cd below");
     terminal.wait_for_text("below fake ❯");
     terminal.send_line("!ls; false");
-    let screen = terminal.wait_for_text("failed: exit 1");
-    assert!(screen.contains("    marker"), "{screen}");
+    let screen = terminal.wait_for_text("─ exit 1 ─");
+    assert!(screen.contains("\nmarker"), "{screen}");
     terminal.send_line("what is there?");
     terminal.wait_for_text("seen");
     terminal.wait_for_prompt();
@@ -450,7 +455,7 @@ fn terminals_differ() {
     let mut terminal = sandbox.terminal(&[]).env("NO_COLOR", "1").start();
     wait_for_prompts(&terminal, 1);
     terminal.send(":qu\t");
-    terminal.wait_for_text("fake ❯ :quit");
+    terminal.wait_for_text("fake : :quit");
     terminal.send(key::ENTER);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     terminal.assert_never_wrote(b"\x1b[2m");
