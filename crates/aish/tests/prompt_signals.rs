@@ -41,7 +41,7 @@ fn signals() {
         let mut terminal = sandbox.terminal(&[]).start();
         wait_for_prompts(&terminal, 1);
         terminal.send_line("!echo begun; sleep 1000");
-        terminal.wait_for("its output", |screen| screen.contents().contains("    begun"));
+        terminal.wait_for("its output", |screen| screen.contents().contains("\nbegun"));
         terminal.signal(signal);
         assert_eq!(terminal.wait_exit().code(), Some(code), "in a command");
         sandbox.assert_nothing_runs();
