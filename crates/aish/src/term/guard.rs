@@ -102,7 +102,8 @@ impl Guard {
             quiet
                 .local_modes
                 .remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON);
-            quiet.local_modes |= LocalModes::ISIG;
+            // A signal must not throw away what is being drawn, nor what was typed before it.
+            quiet.local_modes |= LocalModes::ISIG | LocalModes::NOFLSH;
             quiet.input_modes.remove(InputModes::ICRNL | InputModes::INLCR);
             // A terminal that refuses echoes: ugly, not wrong.
             let _ = tcsetattr(terminal, OptionalActions::Now, &quiet);
