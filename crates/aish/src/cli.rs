@@ -172,6 +172,28 @@ pub enum Command {
         #[arg(long)]
         remove: bool,
     },
+    /// Print completions for bash, zsh or fish
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: CompletionShell,
+    },
+    /// Print the manual page, or write all of them
+    Man {
+        /// Write every page into this directory
+        dir: Option<PathBuf>,
+    },
+}
+
+/// A shell that can be given completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CompletionShell {
+    /// For `~/.local/share/bash-completion/completions/aish`.
+    Bash,
+    /// For a file `_aish` in a directory of `$fpath`.
+    Zsh,
+    /// For `~/.config/fish/completions/aish.fish`.
+    Fish,
 }
 
 /// `aish resume`.
@@ -297,6 +319,11 @@ Examples:
 --approve and --deny may be given several times. While other calls still wait,
 the exit code is 3.";
 
+/// What the command line is, for whoever makes something from it.
+pub fn description() -> clap::Command {
+    Cli::command()
+}
+
 /// Reads a command line, the program's name first. Help and version come as errors too, with exit code 0.
 ///
 /// # Errors
@@ -336,7 +363,9 @@ fn conflict(cli: &Cli) -> Option<String> {
                 | Command::Mcp(_)
                 | Command::Doctor { .. }
                 | Command::Config { .. }
-                | Command::Trust { .. },
+                | Command::Trust { .. }
+                | Command::Completions { .. }
+                | Command::Man { .. },
             )
             | None,
             _,

@@ -10,6 +10,7 @@ mod config;
 mod directory;
 mod doctor;
 mod failure;
+mod generated;
 mod json;
 mod mcp;
 mod mentions;
@@ -98,6 +99,12 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
         let question = if *probe { Question::Asked } else { Question::Skipped };
         return doctor::run(&cli.common, question).await;
     }
+    if let Some(Command::Completions { shell }) = &cli.command {
+        return generated::completions(*shell);
+    }
+    if let Some(Command::Man { dir }) = &cli.command {
+        return generated::man(dir.as_deref());
+    }
     let app = App::load(&cli.common)?;
     match &cli.command {
         Some(Command::Sessions(what)) => sessions::run(&app, what).await,
@@ -111,8 +118,8 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
             models::probe::run(&app, name.as_deref(), writing, cli.common.output).await
         }
         Some(Command::Mcp(what)) => mcp::command::run(&app, what, cli.common.output).await,
-        // Answered above: it must work where nothing else does.
-        Some(Command::Doctor { .. }) => Ok(DONE),
+        // Answered above: they must work where nothing else does.
+        Some(Command::Doctor { .. } | Command::Completions { .. } | Command::Man { .. }) => Ok(DONE),
         Some(Command::Config { what }) => match what.unwrap_or(ConfigCommand::Show) {
             ConfigCommand::Path => sessions::print(&format!("{}\n", app.paths.config_file.display())),
             ConfigCommand::Show => sessions::print(&config::show(&app.resolved.layers)),

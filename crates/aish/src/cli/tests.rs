@@ -210,13 +210,15 @@ fn help_fits() {
     Usage: aish [OPTIONS] [COMMAND]
 
     Commands:
-      resume    Go on with a session, answering what it waits for
-      sessions  List, show or export sessions
-      models    List models, or find out what one can do
-      mcp       List, add or import MCP servers, or be one
-      doctor    Check everything aish needs, and say what to do
-      config    Show the configuration, where it is, or what can be set
-      trust     Trust a project directory: read its .aish/ and AGENTS.md
+      resume       Go on with a session, answering what it waits for
+      sessions     List, show or export sessions
+      models       List models, or find out what one can do
+      mcp          List, add or import MCP servers, or be one
+      doctor       Check everything aish needs, and say what to do
+      config       Show the configuration, where it is, or what can be set
+      trust        Trust a project directory: read its .aish/ and AGENTS.md
+      completions  Print completions for bash, zsh or fish
+      man          Print the manual page, or write all of them
 
     Options:
       -p, --prompt <PROMPT>  Answer one prompt and exit; - reads it from stdin
@@ -227,6 +229,7 @@ fn help_fits() {
           --model <NAME>     Use this model of the configuration, or PRESET/MODEL
           --approval <MODE>  What to ask about: ask, auto or full
           --no-tools         Offer the model no tools
+          --plain            Words instead of layout, for screen readers
           --config <FILE>    Read this configuration file
           --cd <DIR>         Work in this directory
       -h, --help             Print help
@@ -266,6 +269,8 @@ fn help_fits() {
               What to ask about: ask, auto or full
           --no-tools
               Offer the model no tools
+          --plain
+              Words instead of layout, for screen readers
           --config <FILE>
               Read this configuration file
           --cd <DIR>

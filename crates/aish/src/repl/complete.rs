@@ -100,8 +100,9 @@ impl Completion {
         };
         match self.hear(&asking, known.grammar()) {
             Heard::Offers(offers) => {
-                let told = command::of_shell(text, &offers);
-                fresh(if told.is_empty() { &candidates } else { &told }, at, line.len())
+                let told = self.words.with_places(|from| command::of_shell(text, from, &offers));
+                let best = if told.is_empty() { &candidates } else { &told };
+                fresh(best, at, line.len())
             }
             Heard::Later => CompletionResult::stale_or_pending(
                 suggestions(&candidates, at, line.len()).into(),

@@ -5,6 +5,7 @@ mod chords;
 pub mod face;
 mod hint;
 mod keys;
+mod offers;
 mod paint;
 mod rank;
 pub mod recall;
@@ -23,15 +24,14 @@ use face::{Face, Stage, Text};
 use hint::Hints;
 use paint::Painter;
 use recall::Recall;
-use reedline::{ColumnarMenu, EditCommand, ExternalPrinter, MenuBuilder, Reedline, ReedlineMenu, Signal};
+use offers::OfferMenu;
+use reedline::{EditCommand, ExternalPrinter, Reedline, ReedlineMenu, Signal};
 use search::{SearchMenu, Searching};
 use std::io::{self, Write as _};
 use std::sync::{Arc, PoisonError};
 
 /// Begins a new line with nothing below.
 const BELOW_THE_LINE: &[u8] = b"\x1b[J\r\n";
-/// Columns of the completion menu.
-const MENU_COLUMNS: u16 = 2;
 
 /// What the editor is made with.
 pub struct EditorSetup {
@@ -86,7 +86,7 @@ impl Editor {
             stage,
         };
         let (typing, sent) = (face(Stage::Typing), face(Stage::Sent));
-        let menu = ColumnarMenu::default().with_name(keys::MENU).with_columns(MENU_COLUMNS);
+        let menu = OfferMenu::new(keys::MENU, setup.router.clone());
         let editor = Reedline::create()
             .with_edit_mode(mode(setup.edit_mode, setup.router.clone()))
             .with_completer(Box::new(setup.completion))

@@ -1,8 +1,9 @@
 //! What the user's shell is asked to complete, and how its answer is read.
 //!
 //! Each shell runs a line that nobody sees and that changes nothing: bash calls the function or list that was registered for the
-//! command, in a subshell; fish has a command for it. What is printed is a line each, `text` or `text<tab>help`, below headings
-//! that say how it is to be taken: `#n` names, `#t` text, `#v` variables, a space behind them each, `#n-`, `#t-` and `#v-` without.
+//! command, in a subshell; zsh edits a line on a terminal of its own; fish has a command for it. What is printed is a line each,
+//! `text` or `text<tab>help`, below headings that say how it is to be taken: `#n` names, `#t` text, `#v` variables, a space behind
+//! them each, `#n-`, `#t-` and `#v-` without. `#.` ends it.
 
 use super::command::{Asking, End, What};
 use aish_command::Grammar;
@@ -51,7 +52,7 @@ pub fn question(asking: &Asking, grammar: Grammar) -> String {
             format!("builtin echo '#v-'; builtin set --names | builtin string match --regex --entire -- {pattern}")
         }
         (What::Arguments, Grammar::Bash) => bash(asking),
-        (What::Arguments, Grammar::Zsh) => String::from("\\builtin print -r -- '#t'"),
+        (What::Arguments, Grammar::Zsh) => zsh(asking),
         (What::Arguments, Grammar::Fish) => format!(
             "builtin echo '#t'; builtin complete --escape --do-complete={}",
             fish_quoted(&asking.line)
@@ -59,28 +60,10 @@ pub fn question(asking: &Asking, grammar: Grammar) -> String {
     }
 }
 
-/// What bash does at Tab, in a subshell: the specification of the command, of its last part, or the one for all others, which may
-/// load the right one and say with 124 that it is there now. `compopt` works nowhere but at Tab, and is watched here instead.
-const BASH: &str = r##"__aish_o=; __aish_a=(); __aish_g=(); __aish_f=; __aish_i=0
-compopt() { while [[ $# -gt 0 ]]; do case $1 in -o) __aish_o+=" $2"; shift;; +o) __aish_o=${__aish_o// $2};; esac; shift; done; }
-__aish_s() { builtin complete -p -- "$__aish_n" || builtin complete -p -- "${__aish_n##*/}" || builtin complete -p -D; }
-for __aish_t in 1 2; do
-eval "__aish_a=($(__aish_s))"
-__aish_f=; __aish_g=()
-for ((__aish_i = 1; __aish_i < ${#__aish_a[@]}; __aish_i++)); do case ${__aish_a[__aish_i]} in
--F) __aish_f=${__aish_a[++__aish_i]};;
--o) __aish_o+=" ${__aish_a[++__aish_i]}";;
--[AGWPSXC]) __aish_g+=("${__aish_a[__aish_i]}" "${__aish_a[++__aish_i]}");;
--[DEI]) ;;
--?) __aish_g+=("${__aish_a[__aish_i]}");;
-esac; done
-[[ -n $__aish_f ]] && "$__aish_f" "$__aish_n" "$__aish_c" "$__aish_p" >/dev/null
-[[ $? -eq 124 ]] || break; done
-[[ $__aish_o == *filenames* || " ${__aish_g[*]} " == *" -"[fd]" "* ]] && __aish_h='#n' || __aish_h='#t'
-[[ $__aish_o == *nospace* ]] && __aish_h+=-
-builtin printf '%s\n' "$__aish_h"
-[[ ${#__aish_g[@]} -gt 0 ]] && builtin compgen "${__aish_g[@]}" -- "$__aish_c"
-[[ ${#COMPREPLY[@]} -gt 0 ]] && builtin printf '%s\n' "${COMPREPLY[@]:0:2000}""##;
+/// What bash runs, behind what it is given.
+const BASH: &str = include_str!("ask/bash.sh");
+/// What zsh runs, behind what it is given.
+const ZSH: &str = include_str!("ask/zsh.zsh");
 
 fn bash(asking: &Asking) -> String {
     // As bash cuts words at Tab: `--color=au` is three.
@@ -111,9 +94,21 @@ fn bash(asking: &Asking) -> String {
         quoted(current),
         quoted(previous.unwrap_or_default()),
     );
-    let script = format!("{begin}\n{BASH}");
-    // One line, whatever is in it: the shell reads it as it reads what a person types.
-    format!("( \\builtin eval {} ) 2>/dev/null </dev/null", ansi_quoted(&script))
+    one_line(&begin, BASH)
+}
+
+fn zsh(asking: &Asking) -> String {
+    one_line(&format!("__aish_line={}", quoted(&asking.line)), ZSH)
+}
+
+/// A script as one line that changes nothing: the shell reads it as it reads what a person types, which is no place for comments.
+fn one_line(begin: &str, script: &str) -> String {
+    let mut text = begin.to_owned();
+    for line in script.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        text.push('\n');
+        text.push_str(line);
+    }
+    format!("( \\builtin eval {} ) 2>/dev/null </dev/null", ansi_quoted(&text))
 }
 
 /// A word in single quotes, as bash and zsh read it.
@@ -148,6 +143,9 @@ pub fn offers(output: &[u8]) -> Vec<Offer> {
         else {
             continue;
         };
+        if line == "#." {
+            break;
+        }
         if let Some(known) = heading_of(line) {
             heading = Some(known);
             continue;

@@ -186,8 +186,8 @@ fn names(word: &Word, known: &Knowledge) -> Vec<Candidate> {
     candidates.collect()
 }
 
-/// What the shell offered for the end of `text`, as far as it goes on with what was typed.
-pub fn of_shell(text: &str, offers: &[Offer]) -> Vec<Candidate> {
+/// What the shell offered for the end of `text`, as far as it goes on with what was typed. A name that is a directory ends in `/`.
+pub fn of_shell(text: &str, from: From<'_>, offers: &[Offer]) -> Vec<Candidate> {
     let typed = typed(text);
     let Some(word) = typed.words.last() else {
         return Vec::new();
@@ -197,20 +197,28 @@ pub fn of_shell(text: &str, offers: &[Offer]) -> Vec<Candidate> {
         if offer.value.is_empty() || offer.value.chars().any(is_hostile) {
             return None;
         }
+        let is_directory =
+            offer.spelling == Spelling::Name && !offer.value.ends_with('/') && from.has_directory(&offer.value);
         let (start, value, shown) = match offer.spelling {
+            Spelling::Name if is_directory => name_offered(word, raw, &format!("{}/", offer.value))?,
             Spelling::Name => name_offered(word, raw, &offer.value)?,
             Spelling::Text => text_offered(word, raw, &offer.value)?,
             Spelling::Variable => variable_offered(word, raw, &offer.value)?,
         };
         Some(Candidate {
             start,
-            end: offer.end,
+            end: if is_directory { End::Open } else { offer.end },
             value,
             shown,
             help: single_line(&offer.help).into_owned(),
         })
     });
-    candidates.take(OFFERED_MAX).collect()
+    let mut candidates: Vec<Candidate> = candidates.collect();
+    if offers.iter().all(|offer| offer.spelling == Spelling::Name) {
+        candidates.sort_unstable_by(|a, b| a.value.cmp(&b.value));
+    }
+    candidates.truncate(OFFERED_MAX);
+    candidates
 }
 
 /// A name without quotes: it is written as the word was begun.
@@ -219,6 +227,10 @@ fn name_offered(word: &Word, raw: &str, name: &str) -> Option<(usize, String, Op
         return None;
     }
     let (folder, last) = name.split_at_checked(word.directory.value_bytes)?;
+    // What is hidden is offered to who typed a dot.
+    if last.starts_with('.') && word.value.len() == word.directory.value_bytes {
+        return None;
+    }
     let before = raw.get(..word.directory.typed_bytes)?;
     let (opening, quote) = match word.directory.quote {
         Quote::None => (word.quote.mark(), word.quote),

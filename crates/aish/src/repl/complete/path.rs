@@ -29,6 +29,13 @@ pub struct From<'a> {
     pub home: Option<&'a Path>,
 }
 
+impl From<'_> {
+    /// Whether there is a directory of that name.
+    pub fn has_directory(self, name: &str) -> bool {
+        placed(name, self).is_some_and(|path| path.is_dir())
+    }
+}
+
 /// What the last word of a line, as it was `typed`, could become as a path. A directory ends in `/`, and what is quoted stays open
 /// behind one: there is more to complete. What is hidden is offered to who typed a dot.
 pub fn paths(word: &Word, typed: &str, from: From<'_>, only: Only) -> Vec<String> {

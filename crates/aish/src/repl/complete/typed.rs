@@ -215,14 +215,14 @@ fn is_assignment(word: &Word) -> bool {
 }
 
 /// Characters that mean something to a shell.
-const SPECIAL: &str = " \t\r\n\\'\"`$&;|<>()*?[]{}!#^=";
+const SPECIAL: &str = " \t\r\n\\'\"`$&;|<>()*?[]{}!#^";
 
 /// A name as it is typed so that a shell reads just that, where such a quote is open. It stays open: more may follow.
 pub fn escaped(name: &str, quote: Quote) -> String {
     let mut text = String::with_capacity(name.len());
     for (at, c) in name.char_indices() {
         match quote {
-            Quote::None if SPECIAL.contains(c) || (at == 0 && c == '~') => text.extend(['\\', c]),
+            Quote::None if SPECIAL.contains(c) || (at == 0 && matches!(c, '~' | '=')) => text.extend(['\\', c]),
             Quote::Double if matches!(c, '"' | '\\' | '$' | '`') => text.extend(['\\', c]),
             Quote::Single if c == '\'' => text.push_str("'\\''"),
             Quote::None | Quote::Double | Quote::Single => text.push(c),

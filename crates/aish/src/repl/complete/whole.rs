@@ -60,7 +60,31 @@ mod tests {
             router: Some(Router::new(known, Corrections::default())),
         };
         let check = |line: &str, expect: bool| assert_eq!(routed.is_whole(line), expect, "{line:?}");
-        for l in ["echo 'a","echo \"a","cat <<EOF","cat <<EOF\nhello there\nyou","for i in 1 2; do","for i in 1 2; do echo $i","ls |","ls &&","if true; then","git commit -m 'some words","git commit -m \"some words here","f() {","while true; do","cat > x <<'E'\nthis is a text\n","ls | grep 'a", "awk '{", "awk '{\nprint $1\n", "echo $(ls","for i in 1 2\ndo\necho $i", "if true; then\necho the end"] { routed.router.as_ref().unwrap().shown(l); eprintln!("{l:?} {:?}", routed.router.as_ref().unwrap().seen()); }
+        for l in [
+            "echo 'a",
+            "echo \"a",
+            "cat <<EOF",
+            "cat <<EOF\nhello there\nyou",
+            "for i in 1 2; do",
+            "for i in 1 2; do echo $i",
+            "ls |",
+            "ls &&",
+            "if true; then",
+            "git commit -m 'some words",
+            "git commit -m \"some words here",
+            "f() {",
+            "while true; do",
+            "cat > x <<'E'\nthis is a text\n",
+            "ls | grep 'a",
+            "awk '{",
+            "awk '{\nprint $1\n",
+            "echo $(ls",
+            "for i in 1 2\ndo\necho $i",
+            "if true; then\necho the end",
+        ] {
+            routed.router.as_ref().unwrap().shown(l);
+            eprintln!("{l:?} {:?}", routed.router.as_ref().unwrap().seen());
+        }
         check("ls -l", true);
         check("ls -l |", false);
         check("echo 'a", false);

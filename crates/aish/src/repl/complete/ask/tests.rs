@@ -92,6 +92,22 @@ fn fish_completes() {
     check("fish", Grammar::Fish, begin, "echo 'a'; svc st", &["start", "stop"]);
 }
 
+/// SPEC 8.9: zsh completes, and says what things are.
+#[test]
+fn zsh_completes() {
+    let begin = "autoload -Uz compinit; compinit -D -u; zstyle ':completion:*' verbose yes; svc() { :; }
+_svc() { _arguments '--color=[when]:when:(always never)' '1:cmd:((start\\:\"Start it\" stop\\:\"Stop it\"))' }; compdef _svc svc";
+    let offers = asked("zsh", Grammar::Zsh, begin, "svc sta");
+    assert_eq!(offers.len(), 1, "{offers:?}");
+    assert_eq!(
+        (offers[0].value.as_str(), offers[0].help.as_str()),
+        ("start", "Start it")
+    );
+    check("zsh", Grammar::Zsh, begin, "svc st", &["start", "stop"]);
+    check("zsh", Grammar::Zsh, begin, "svc --color=a", &["--color=always"]);
+    check("zsh", Grammar::Zsh, "", "svc st", &[]);
+}
+
 /// SPEC 8.9: variables complete in each shell.
 #[test]
 fn variables() {
