@@ -212,22 +212,28 @@ fn a_question_in_between() {
 #[test]
 fn no_key_is_lost() {
     const KEYS: usize = 120;
-    let server = FakeServer::script([halting("first ", "last")]);
-    let (_sandbox, terminal) = in_a_turn(&server, "first");
-    for n in 0..KEYS {
-        if n == KEYS / 3 {
-            server.release();
+    for arguments in [&[] as &[&str], &["--plain"]] {
+        let server = FakeServer::script([halting("first ", "last")]);
+        let sandbox = Sandbox::with_model(&server);
+        let terminal = sandbox.terminal(arguments).start();
+        terminal.wait_for_prompt();
+        terminal.send_line("?go");
+        terminal.wait_for_text("first");
+        for n in 0..KEYS {
+            if n == KEYS / 3 {
+                server.release();
+            }
+            terminal.send(if n % 10 == 9 { "é" } else { "x" });
+            std::thread::yield_now();
         }
-        terminal.send(if n % 10 == 9 { "é" } else { "x" });
-        std::thread::yield_now();
+        terminal.wait_for_text("first last");
+        let typed = "xxxxxxxxxé".repeat(KEYS / 10);
+        terminal.wait_for("all of it", |screen| {
+            let rows: String = screen.contents().lines().collect();
+            rows.ends_with(&typed)
+        });
+        leave(terminal);
     }
-    terminal.wait_for_text("first last");
-    let typed = "xxxxxxxxxé".repeat(KEYS / 10);
-    terminal.wait_for("all of it", |screen| {
-        let rows: String = screen.contents().lines().collect();
-        rows.ends_with(&typed)
-    });
-    leave(terminal);
 }
 
 /// SPEC 8.7: stopped and continued, the terminal is its shell's in between: a cursor, no brackets, nothing below the stream.

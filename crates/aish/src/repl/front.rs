@@ -13,7 +13,7 @@ use crate::mcp::desk::Open;
 use crate::paths::Environment;
 use crate::term::countdown::StatusLine;
 use crate::term::footer::Place;
-use crate::term::guard::{Guard, Leaving};
+use crate::term::guard::{Guard, Leaving, Quiet};
 use crate::term::render::Renderer;
 use crate::term::screen::{Screen, Written};
 use crate::term::{Look, Output, Stream};
@@ -38,6 +38,8 @@ pub struct Front {
     pub renderer: Renderer,
     /// What is told.
     pub notices: Notices,
+    /// Keeps the terminal from echoing between two lines; goes before the guard, which has the last word.
+    _quiet: Option<Quiet>,
     /// How the terminal was found.
     pub guard: Guard,
     /// Answers servers that ask while something runs.
@@ -77,17 +79,23 @@ impl Front {
             guard,
             began: Instant::now(),
             below: None,
+            _quiet: None,
             steered: Vec::new(),
         })
     }
 
-    /// From now on the terminal does not echo, and what is typed while something runs is shown below it and kept; `router` says
-    /// where it goes.
+    /// From now on the terminal does not echo, between two lines of the editor neither: no key is lost to the terminal's own line
+    /// editing.
+    pub fn keep_quiet(&mut self) {
+        self._quiet = Some(self.guard.quiet());
+    }
+
+    /// From now on what is typed while something runs is shown below it and kept; `router` says where it goes.
     ///
     /// # Errors
     /// The terminal cannot be waited for.
     pub fn type_ahead(&mut self, redactor: Redactor, router: Option<Router>) -> io::Result<()> {
-        self.below = Some(Below::open(&self.guard, redactor, router)?);
+        self.below = Some(Below::open(redactor, router)?);
         Ok(())
     }
 

@@ -259,6 +259,9 @@ impl Repl {
             remark.into_iter().for_each(|remark| front.notices.status(remark));
             Router::new(shell.known(), corrections)
         });
+        if kind == Kind::Edited {
+            front.keep_quiet();
+        }
         // A line that is drawn again and again says nothing to who listens.
         if kind == Kind::Edited && front.renderer.look().form == Form::Framed {
             front.type_ahead(engine.redactor.clone(), router.clone()).map_err(ReplError::Open)?;

@@ -4,7 +4,7 @@ use super::steer::{Sent, Steer};
 use crate::repl::router::Router;
 use crate::repl::typing::{Heard, TypeAhead, Wish};
 use crate::term::footer::{Footer, Place};
-use crate::term::guard::{Guard, Quiet};
+use crate::term::guard::Guard;
 use crate::term::{Look, Output, Stream};
 use aish_core::redact::Redactor;
 use aish_engine::Notice;
@@ -45,16 +45,14 @@ pub struct Below {
     holder: Holder,
     /// Whether the terminal was told to bracket what is pasted.
     brackets: bool,
-    /// Between two lines the terminal stays as it is while something runs, so that no key is lost to its own line editing.
-    _quiet: Quiet,
 }
 
 impl Below {
-    /// To be called within the runtime. The terminal does not echo from now on; `router` says where a line that is typed goes.
+    /// To be called within the runtime; `router` says where a line that is typed goes.
     ///
     /// # Errors
     /// The terminal or its signals cannot be waited for.
-    pub fn open(guard: &Guard, redactor: Redactor, router: Option<Router>) -> io::Result<Self> {
+    pub fn open(redactor: Redactor, router: Option<Router>) -> io::Result<Self> {
         Ok(Self {
             router,
             footer: Footer::new(redactor),
@@ -62,7 +60,6 @@ impl Below {
             steer: Steer::default(),
             holder: Holder::Other,
             brackets: false,
-            _quiet: guard.quiet(),
         })
     }
 
