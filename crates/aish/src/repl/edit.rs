@@ -5,6 +5,7 @@
 
 use super::Repl;
 use super::route::{Mark, mark};
+use crate::shell::Typed;
 use aish_core::sanitize;
 use aish_shell::route::Route;
 use std::io::{self, Read as _, Write as _};
@@ -25,8 +26,11 @@ impl Repl {
             Err(error) => return self.not_edited(&format!("no file to edit the line in: {error}")).await,
         };
         let open = format!("{OPEN} '{}'", file.path().display());
-        if let Err(error) = self.type_line(&open).await {
-            return self.not_edited(&error.to_string()).await;
+        match self.type_line(&open).await {
+            // As `:cq` of vi says that the line is to stay as it was; what else went wrong was said on the terminal.
+            Ok(typed) if !has_succeeded(typed.as_ref().map(|(typed, _)| typed)) => return,
+            Ok(_) => {}
+            Err(error) => return self.not_edited(&error.to_string()).await,
         }
         match read_back(&file) {
             Ok(edited) => self.prefill = edited,
@@ -54,6 +58,13 @@ impl Repl {
         file.write_all(b"\n")?;
         file.flush()?;
         Ok(file)
+    }
+}
+
+fn has_succeeded(typed: Option<&Typed>) -> bool {
+    match typed {
+        Some(Typed::Ran(command)) => command.status == Some(0),
+        Some(Typed::Died(_) | Typed::Left(_) | Typed::NotRun(_) | Typed::Replaced) | None => false,
     }
 }
 

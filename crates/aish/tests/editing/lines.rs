@@ -79,6 +79,12 @@ fn another_editor() {
         ("600\n", "echo 'as it was'\n")
     );
     assert_eq!(count(&terminal.history_text(), "edited"), 0, "it ran");
+    std::fs::write(&script, "#!/bin/sh\nprintf gone >\"$1\"\nprintf failed >mode\nexit 1\n").unwrap();
+    terminal.send(&format!("{CTRL_X}{CTRL_E}"));
+    terminal.wait_for("the end of an editor that fails", |_| read("mode") == "failed");
+    terminal.wait_for("the line as it was", |screen| {
+        screen.contents().contains("· echo twice")
+    });
     terminal.send(key::ENTER);
     terminal.wait_for("both outputs", |screen| {
         count(&screen.contents(), "edited") == 1 && count(&screen.contents(), "twice") == 1
