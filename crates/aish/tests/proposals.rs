@@ -311,7 +311,8 @@ fn too_many() {
     person.sees("20 more not offered");
     person.wait_for_prompt();
     assert_eq!(ran(&person).len(), 10);
-    assert_eq!(refused(&person).len(), 20);
+    // One word for the rest: it must not crowd out what ran.
+    assert_eq!(refused(&person), [refusal("echo 10", "not_offered")]);
     person.leaves();
 }
 
@@ -329,6 +330,49 @@ fn text_alone_without_a_terminal() {
         assert!(!request.messages()[0].to_string().contains("CMD:"));
     }
     server.assert_done();
+}
+
+/// SPEC 5.6, 3.5a: what was typed while the model answered is no answer to a question that was not there; it waits for its turn.
+#[test]
+fn a_yes_in_advance() {
+    let reply = Reply::stream()
+        .says("CMD: touch a\n")
+        .stalls()
+        .says("so")
+        .finish("stop")
+        .done();
+    let person = Desk::with(Inner::Bash)
+        .replies([reply, Reply::text("what?")])
+        .sit_down();
+    asks(&person);
+    person.sees("CMD: touch a");
+    person.terminal.send("y");
+    person.terminal.send(key::ENTER);
+    person.terminal.send("!echo typed ahead\r");
+    person.sees("2 queued");
+    person.server.release();
+    waits_for_question(&person, "touch a");
+    assert!(!person.sandbox.path("a").exists());
+    answers(&person, "n");
+    person.sees("typed ahead\n");
+    person.wait_for_prompt();
+    assert!(!person.sandbox.path("a").exists());
+    assert_eq!(ran(&person), ["echo typed ahead"]);
+    person.leaves();
+}
+
+/// SPEC 10.5: a command around a key that the model was not shown does not run with the placeholder in its place.
+#[test]
+fn placeholders() {
+    let person = person(
+        &["CMD: export KEY=[redacted:SOME_API_KEY]\n"],
+        "[approval]\nmode = \"full\"\n",
+    );
+    asks(&person);
+    person.sees("it carries a placeholder");
+    person.wait_for_prompt();
+    assert_eq!(ran(&person), Vec::<String>::new());
+    person.leaves();
 }
 
 /// SPEC 8.4, 8.7: a proposed `exit` leaves, as a typed one does.

@@ -22,9 +22,11 @@ use crate::term::proposal::{self, Reply};
 use aish_core::event::{AnsweredBy, Proposed, Refusal, Refused};
 use aish_core::id::ReplyId;
 use aish_core::policy::{ApprovalMode, Verdict};
+use aish_core::redact::PLACEHOLDER_START;
 use aish_core::sanitize;
 use aish_engine::{JudgedCommand, LastReply};
 use aish_markdown::{Background, Colour, Links, Look, Markdown};
+use aish_shell::recalls_history;
 
 /// What begins the line that proposes a command.
 const MARK: &str = "CMD:";
@@ -34,6 +36,8 @@ const PROPOSALS_MAX: usize = 10;
 const COLUMNS: usize = 80;
 /// Why a command is not offered whose text is not what it looks like.
 const CANNOT_BE_SHOWN: &str = "it holds characters that cannot be shown";
+/// Why a command is not offered that was written around a key (SPEC 10.5).
+const CARRIES_PLACEHOLDER: &str = "it carries a placeholder for a value that the model was not shown";
 /// Why a command is not offered that the shell would make another one of.
 const CALLS_HISTORY: &str = "the shell would put something from its history in place of a part of it";
 /// Why one that would run without a question does not.
@@ -123,7 +127,7 @@ impl Repl {
             match self.offer(&offer).await? {
                 After::Next(so_far) => before = so_far,
                 After::Quit => {
-                    for rest in all.get(n..).unwrap_or_default() {
+                    for rest in offered.get(n..).unwrap_or_default() {
                         self.refused(&reply_id, &rest.line, Refusal::Declined, None).await;
                     }
                     return Ok(());
@@ -131,26 +135,22 @@ impl Repl {
                 After::Leave => return Ok(()),
             }
         }
-        if !surplus.is_empty() {
+        // One word for all of them: what ran must not drown in what did not.
+        if let Some(first) = surplus.first() {
+            let count = surplus.len();
             let why = format!("only {PROPOSALS_MAX} commands of a reply are offered");
-            self.front
-                .say(&format!("{} more not offered: {why}", surplus.len()))
+            self.front.say(&format!("{count} more not offered: {why}")).await;
+            let reason = format!("nor any after it, {count} in all: {why}");
+            self.refused(&reply_id, &first.line, Refusal::NotOffered, Some(reason))
                 .await;
-            for proposal in surplus {
-                self.refused(&reply_id, &proposal.line, Refusal::NotOffered, Some(why.clone()))
-                    .await;
-            }
         }
         Ok(())
     }
 
     async fn offer(&mut self, offer: &Offer<'_>) -> Result<After, ReplError> {
         let line = offer.proposal.line.as_str();
-        if offer.proposal.shown == Shown::Escaped {
-            return Ok(self.pass_over(offer, Refusal::NotOffered, CANNOT_BE_SHOWN).await);
-        }
-        if self.recalls_history(line) {
-            return Ok(self.pass_over(offer, Refusal::NotOffered, CALLS_HISTORY).await);
+        if let Some(obstacle) = self.obstacle(offer.proposal) {
+            return Ok(self.pass_over(offer, Refusal::NotOffered, obstacle).await);
         }
         let judged = match self.driver.judge_command(line) {
             Ok(judged) => judged,
@@ -175,10 +175,17 @@ impl Repl {
         self.run_proposed(offer, line, AnsweredBy::Rule, judged).await
     }
 
-    /// Whether what would run is not what is shown. What the person makes of a line is theirs, history and all.
-    fn recalls_history(&self, line: &str) -> bool {
+    /// Why what would run is not what is shown, or not what was meant. What the person makes of a line is theirs.
+    fn obstacle(&self, proposal: &Proposal) -> Option<&'static str> {
+        let line = proposal.line.as_str();
         let dialect = self.shell.as_ref().and_then(UserShell::dialect);
-        dialect.is_some_and(|dialect| aish_shell::recalls_history(dialect, line))
+        match proposal.shown {
+            Shown::Escaped => Some(CANNOT_BE_SHOWN),
+            Shown::AsItIs if line.contains(PLACEHOLDER_START) => Some(CARRIES_PLACEHOLDER),
+            Shown::AsItIs => dialect
+                .is_some_and(|dialect| recalls_history(dialect, line))
+                .then_some(CALLS_HISTORY),
+        }
     }
 
     /// Asks, and asks again after an explanation; runs what the person wants to run.
