@@ -11,6 +11,7 @@ use crate::paths::{Environment, Paths};
 use crate::prices::Prices;
 use crate::project::Project;
 use crate::repl::SaveRule;
+use crate::shell::variables::Withheld;
 use crate::term::Form;
 use crate::trust::{TrustStore, project_dir};
 use aish_core::limits::Limits;
@@ -287,12 +288,16 @@ impl App {
         names
     }
 
+    /// The variables that no command of a model's is given.
+    pub fn withheld(&self) -> Withheld {
+        Withheld::new(self.key_variables())
+    }
+
     fn tool_environment(&self) -> Vec<(String, String)> {
-        let keys = self.key_variables();
-        let own = |name: &str| keys.contains(&name) || name.starts_with("AISH_");
+        let withheld = self.withheld();
         self.environment
             .names()
-            .filter(|name| !own(name))
+            .filter(|name| !withheld.covers(name))
             .filter_map(|name| Some((name.to_owned(), self.environment.text(name)?.to_owned())))
             .collect()
     }

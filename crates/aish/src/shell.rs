@@ -2,11 +2,12 @@
 //!
 //! [`UserShell`] owns the one [`Shell`] of a session (crate `aish-shell`, which knows how a shell is driven). It decides when the
 //! shell starts and what becomes of its end; [`known`] is what the shell can run, for routing and completion; [`program`] is which
-//! shell it is; [`terminal`] lends the person's terminal to a command.
+//! shell it is; [`terminal`] lends the person's terminal to a command; [`variables`] is what it has exported.
 
 pub mod known;
 pub mod program;
 pub mod terminal;
+pub mod variables;
 
 use crate::mcp::Say;
 use crate::paths::Environment;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use terminal::Lent;
 use tokio::signal::unix::{SignalKind, signal};
+use variables::{Exported, Withheld};
 
 /// What is kept of a program's output that had the whole screen.
 const SCREEN_REMARK: &str = "[it had the whole screen, which is not kept]";
@@ -26,8 +28,10 @@ const SCREEN_REMARK: &str = "[it had the whole screen, which is not kept]";
 /// How long an answer of the shell's is waited for.
 const ASK_MAX: Duration = Duration::from_millis(1_000);
 
-/// Exported variables, by name.
-pub type Variables = Arc<Vec<(String, String)>>;
+/// How long a turn waits for what the shell has exported: one that is still starting has nothing to say yet.
+const EXPORTED_MAX: Duration = Duration::from_millis(500);
+/// How long a shell that is hung up may take to end.
+const CLOSE_MAX: Duration = Duration::from_millis(1_000);
 
 /// How the shell is begun, and begun again.
 pub struct ShellSetup {
@@ -41,6 +45,8 @@ pub struct ShellSetup {
     pub environment: Environment,
     /// How the person's terminal is set.
     pub settings: Option<Termios>,
+    /// What is not passed on of what it exports.
+    pub withheld: Withheld,
 }
 
 /// What became of a line that was typed into the shell.
@@ -59,12 +65,25 @@ pub enum Typed {
     Replaced,
 }
 
+/// Whether a shell has jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jobs {
+    /// None, or it cannot tell.
+    None,
+    /// Running or stopped ones.
+    Some,
+}
+
 /// The user's shell.
 pub struct UserShell {
     setup: ShellSetup,
     say: Say,
     shell: Option<Arc<Shell>>,
     known: Knowledge,
+    /// What it had exported when it was asked last, until the next command.
+    exported: Option<Exported>,
+    /// What was typed while the last command ran, and that it did not take.
+    typed_ahead: String,
 }
 
 impl UserShell {
@@ -75,6 +94,8 @@ impl UserShell {
             setup,
             say,
             shell: None,
+            exported: None,
+            typed_ahead: String::new(),
         }
     }
 
@@ -136,6 +157,7 @@ impl UserShell {
             return Ok(Typed::Replaced);
         }
         let shell = self.start()?;
+        self.exported = None;
         let directory = shell.directory();
         let relay = terminal.relay().map_err(|_| ShellError::Ended)?;
         let ran = match followed(&shell, shell.run(line, relay)).await {
@@ -147,6 +169,7 @@ impl UserShell {
             }
             Err(error) => return Err(error),
         };
+        self.typed_ahead.push_str(&ran.typed_ahead);
         let command = |status| Command {
             line: line.to_owned(),
             directory: directory.to_string_lossy().into_owned(),
@@ -174,14 +197,45 @@ impl UserShell {
         shell.ask(line, ASK_MAX).await
     }
 
-    /// What it has exported, for commands that run beside it (SPEC 4.4); `None` where it cannot tell now.
-    pub async fn environment(&mut self) -> Option<Variables> {
-        None
+    /// Takes what was typed while the last command ran, and that nobody took: whole lines, and the beginning of one.
+    pub fn take_typed_ahead(&mut self) -> String {
+        std::mem::take(&mut self.typed_ahead)
     }
 
-    /// It goes on somewhere else, e.g. in the directory of a session that was resumed.
-    pub async fn go_to(&mut self, directory: &Path) {
-        directory.clone_into(&mut self.setup.directory);
+    /// What it has exported, for commands that run beside it (SPEC 4.4); `None` where it cannot tell now.
+    pub async fn exported(&mut self) -> Option<&Exported> {
+        if self.exported.is_none() {
+            let shell = self.shell.as_ref()?;
+            let answer = shell.ask(&variables::question()?, EXPORTED_MAX).await?;
+            let exported = variables::read(&answer, &self.setup.withheld);
+            // There is always something: else it was no answer.
+            self.exported = Some(exported).filter(|exported| !exported.lent.is_empty());
+        }
+        self.exported.as_ref()
+    }
+
+    /// Whether it has jobs, which end with it.
+    pub async fn jobs(&mut self) -> Jobs {
+        let Some(dialect) = self.shell.as_ref().map(|shell| shell.dialect()) else {
+            return Jobs::None;
+        };
+        let question = match dialect {
+            Dialect::Bash | Dialect::Fish => "jobs",
+            // Whoever has seen a list of them is not warned of them any more.
+            Dialect::Zsh => "print -rn -- \"${jobstates[*]}\"",
+        };
+        match self.ask(question).await {
+            Some(listed) if !listed.trim_ascii().is_empty() => Jobs::Some,
+            Some(_) | None => Jobs::None,
+        }
+    }
+
+    /// Hangs up, as closing a terminal does, and waits until it has ended.
+    pub async fn close(&mut self) {
+        let Some(shell) = self.shell.take() else { return };
+        // One that has ended cannot be hung up.
+        let _ = shell.hang_up();
+        let _ = tokio::time::timeout(CLOSE_MAX, shell.ended()).await;
     }
 
     fn begin(&mut self, directory: &Path, files: StartUp) -> Result<Arc<Shell>, ShellError> {
@@ -258,8 +312,8 @@ fn replaced(ending: Ending, directory: &Path) -> String {
         Stage::Starting => format!(
             "the shell ended while it read its start-up files ({how}); a new one was started in {place} without them"
         ),
-        Stage::Started => format!(
-            "the shell ended ({how}); a new one was started in {place}; its variables and jobs are gone"
-        ),
+        Stage::Started => {
+            format!("the shell ended ({how}); a new one was started in {place}; its variables and jobs are gone")
+        }
     }
 }

@@ -126,6 +126,7 @@ fn shell(app: &App) -> Option<ShellSetup> {
         directory: app.cwd.clone(),
         environment: app.environment.clone(),
         settings: rustix::termios::tcgetattr(rustix::stdio::stdin()).ok(),
+        withheld: app.withheld(),
     })
 }
 

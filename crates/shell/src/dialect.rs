@@ -161,9 +161,9 @@ const NOT_OWN: &str = "false && ";
 
 /// The user's file of that name, from where zsh would have read it.
 const ZSH_PASSED_ON: &str = r#"__aish_own=$ZDOTDIR
-if [ -n "$AISH_ZDOTDIR" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
+if [ -n "${AISH_ZDOTDIR-}" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
 OWN[ -f "${ZDOTDIR:-$HOME}/NAME" ] && . "${ZDOTDIR:-$HOME}/NAME"
-[ -n "$ZDOTDIR" ] && AISH_ZDOTDIR=$ZDOTDIR
+[ -n "${ZDOTDIR-}" ] && AISH_ZDOTDIR=$ZDOTDIR
 ZDOTDIR=$__aish_own
 "#;
 

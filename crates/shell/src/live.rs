@@ -323,6 +323,14 @@ impl Shell {
         self.order(Order::Resize(size))
     }
 
+    /// Hangs up: it ends, and its jobs with it.
+    ///
+    /// # Errors
+    /// The shell has ended.
+    pub fn hang_up(&self) -> Result<(), ShellError> {
+        self.order(Order::HangUp)
+    }
+
     /// Where it works.
     pub fn directory(&self) -> PathBuf {
         self.shared.directory()
@@ -358,7 +366,7 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        let _ = self.order(Order::HangUp);
+        let _ = self.hang_up();
     }
 }
 

@@ -223,6 +223,9 @@ impl Repl {
         // Whatever still ends has time to, with the terminal given back.
         repl.front.guard.restore();
         repl.driver.settle().await;
+        if let Some(shell) = &mut repl.shell {
+            shell.close().await;
+        }
         repl.front.catch_up().await;
         left.map(|()| repl.exit_code())
     }
@@ -341,7 +344,7 @@ impl Repl {
                 Input::Why => self.dispatch_why().await?,
                 // Whoever reads is given the line that came of it.
                 Input::Edit(_) => Next::Prompt,
-                Input::End => Next::Quit,
+                Input::End => self.leave().await?,
             };
             match next {
                 Next::Prompt => {}

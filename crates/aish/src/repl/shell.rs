@@ -3,16 +3,20 @@
 //! Where there is no terminal to lend, `!command` runs through the engine as the `bash` tool runs one, without the gate, since the
 //! person typed it; a bare `cd` moves the session there.
 
-use super::route::cd_target;
-use super::{Repl, ReplError};
-use crate::shell::Typed;
+use super::route::{Route, cd_target, route};
+use super::{Next, Repl, ReplError};
 use crate::shell::terminal::{Cursor, Lent};
+use crate::shell::{Jobs, Typed, UserShell};
 use crate::term::command;
 use aish_core::event::{Command, Proposed};
 use aish_core::sanitize;
 use aish_shell::{NotRun, ShellError};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Leaves a shell, in all of them.
+const EXIT: &str = "exit";
 
 impl Repl {
     /// A line the person typed for the shell.
@@ -63,6 +67,7 @@ impl Repl {
             }
         };
         command.proposed = proposed;
+        self.keep_typed_ahead();
         self.left_shell = status.map(|status| u8::try_from(status & 0xff).unwrap_or(u8::MAX));
         if status.is_none()
             && let Some(foot) = command::foot(self.front.renderer.look(), &command)
@@ -115,6 +120,64 @@ impl Repl {
         // As the rest of the program writes a directory: links resolved. One that is gone is kept by its last name.
         if let Ok(directory) = shell.directory().canonicalize() {
             self.engine.update(|settings| settings.context.directory = directory);
+        }
+    }
+
+    /// The commands of a turn are given what the shell has exported (SPEC 4.4).
+    pub(super) async fn lend_environment(&mut self) {
+        let Some(shell) = &mut self.shell else { return };
+        let Some(exported) = shell.exported().await else { return };
+        for (name, key) in &exported.keys {
+            self.engine.redactor.learn(name, key.trim());
+        }
+        if *self.engine.settings().context.environment != exported.lent {
+            let lent = Arc::new(exported.lent.clone());
+            self.engine.update(|settings| settings.context.environment = lent);
+        }
+    }
+
+    /// What was typed while the command ran is typed ahead at this prompt: lines that are sure to be ours or the shell's are sent,
+    /// from the first other one on they are the person's to send. A password that came too late is no question to a model.
+    fn keep_typed_ahead(&mut self) {
+        let typed = self.shell.as_mut().map(UserShell::take_typed_ahead).unwrap_or_default();
+        let mut rest: String = typed
+            .chars()
+            .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+            .collect();
+        let mut lines = Vec::new();
+        while let Some((line, behind)) = rest.split_once('\n') {
+            if !self.is_surely_no_question(line) {
+                break;
+            }
+            lines.push(line.to_owned());
+            rest = behind.to_owned();
+        }
+        self.front.put_typed(lines, rest.trim_end_matches('\n').to_owned());
+    }
+
+    fn is_surely_no_question(&self, line: &str) -> bool {
+        match route(line) {
+            Route::Nothing | Route::Meta(Ok(_)) | Route::Shell(_) => true,
+            Route::Meta(Err(_)) | Route::Model(_) | Route::Why => false,
+            Route::Open(text) => self
+                .router
+                .as_ref()
+                .is_some_and(|router| router.is_command(&text)),
+        }
+    }
+
+    /// The person wants to leave (Ctrl-D). A shell with jobs is left by its own way, and has the last word.
+    pub(super) async fn leave(&mut self) -> Result<Next, ReplError> {
+        let jobs = match &mut self.shell {
+            Some(shell) if self.front.leave_status().is_none() => shell.jobs().await,
+            Some(_) | None => Jobs::None,
+        };
+        match jobs {
+            Jobs::None => Ok(Next::Quit),
+            Jobs::Some => {
+                self.run_live(EXIT, None).await?;
+                Ok(Next::Prompt)
+            }
         }
     }
 

@@ -79,6 +79,7 @@ impl Repl {
             Wait::Over => {}
             Wait::Cancelled => return Ok(TurnEnd::Waiting),
         }
+        self.lend_environment().await;
         let elsewhere = match directory::enter(&self.engine, self.driver.session()) {
             Ok(elsewhere) => elsewhere,
             Err(gone) => return self.directory_gone(&gone).await,

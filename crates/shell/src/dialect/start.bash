@@ -3,6 +3,8 @@
 # Marks go to the terminal itself: standard output may lead elsewhere after an exec. Nothing of ours is shown by set -x.
 __aish_key=KEY __aish_folder=FOLDER
 __aish_interrupted() { :; }
+# A trace of the call itself would go where standard error led before the call.
+__aish_first='{ __aish_keep; } 2>/dev/null'
 # Lines that were typed ahead and that no program took would be run unseen: they are handed back.
 __aish_ahead() {
   local line
@@ -22,16 +24,18 @@ __aish_mark() {
   # Start-up files that are read again may have put something of theirs in the first place.
   local status=$?
   [ -n "$__aish_kept" ] || __aish_keep "$status"
-  [ "$PROMPT_COMMAND" = __aish_keep ] || PROMPT_COMMAND=(__aish_keep "${PROMPT_COMMAND[@]}")
+  [ "$PROMPT_COMMAND" = "$__aish_first" ] || PROMPT_COMMAND=("$__aish_first" "${PROMPT_COMMAND[@]}")
   __aish_kept=
   PS0='\e]133;C;k=${__aish_key}\a' PS1='\[\e]133;B;k=${__aish_key}\a\]' PS2='\[\e]133;P;k=${__aish_key}\a\]'
   builtin printf '\e]133;W;k=%s;%s\a' "$__aish_key" "$PWD" >/dev/tty
 } 2>/dev/null
 # The argument is $_, which is so again afterwards.
 __aish_ask() {
-  local -
+  local - __aish_line
   set +eu
-  { builtin . "$__aish_folder/ask" >|"$__aish_folder/answer" </dev/null; } || :
+  # Not by the dot: a shell that is hung up while it reads a file leaves its jobs behind.
+  IFS= builtin read -r -d '' __aish_line <"$__aish_folder/ask"
+  { builtin eval "$__aish_line" >|"$__aish_folder/answer" </dev/null; } || :
   builtin printf '\e]133;W;k=%s;%s\a\e]133;Q;k=%s\a' "$__aish_key" "$PWD" "$__aish_key" >/dev/tty
 } 2>/dev/null
 __aish_take() {
@@ -40,7 +44,7 @@ __aish_take() {
 } 2>/dev/null
 __aish_hook() {
   shopt -s promptvars
-  PROMPT_COMMAND=(__aish_keep "${PROMPT_COMMAND[@]}" __aish_mark)
+  PROMPT_COMMAND=("$__aish_first" "${PROMPT_COMMAND[@]}" '{ __aish_mark; } 2>/dev/null')
   HISTCONTROL=${HISTCONTROL:+$HISTCONTROL:}ignorespace
   builtin bind 'set enable-bracketed-paste on'
   local map
@@ -54,3 +58,5 @@ trap __aish_interrupted INT
 OWN[ -f ~/.bashrc ] && . ~/.bashrc
 case $(trap -p INT) in *__aish_interrupted*) trap - INT ;; esac
 __aish_hook
+# Whoever leaves at once leaves with 0.
+:

@@ -1,7 +1,7 @@
 # What a zsh of ours reads instead of ~/.zshrc: that file, and hooks that say what is output and what is over.
 # KEY and FOLDER are put in. Functions come first, so that no alias of the user's gets into them.
 # Marks go to the terminal itself: standard output may lead elsewhere after an exec.
-if [ -n "$AISH_ZDOTDIR" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
+if [ -n "${AISH_ZDOTDIR-}" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
 unset AISH_ZDOTDIR __aish_own
 __aish_folder=FOLDER
 __aish_begun() { emulate -L zsh; builtin print -n '\e]133;C;k=KEY\a' >/dev/tty }
@@ -24,7 +24,8 @@ __aish_mark() {
   PS1=$'%{\e]133;B;k=KEY\a%}' RPS1= PS2=$'%{\e]133;P;k=KEY\a%}' RPS2=
   __aish_where
 } 2>/dev/null
-__aish_asked() { builtin . "$__aish_folder/ask" >|"$__aish_folder/answer" 2>/dev/null </dev/null }
+# Not read as a file: after one, a shell that was warned of its jobs would not be left by the next exit.
+__aish_asked() { builtin eval "$(<"$__aish_folder/ask")" >|"$__aish_folder/answer" 2>/dev/null </dev/null }
 __aish_ask() {
   emulate -L zsh
   __aish_asked || :
@@ -37,7 +38,7 @@ __aish_take() {
   BUFFER=
 } 2>/dev/null
 __aish_hook() {
-  precmd_functions=(__aish_keep $precmd_functions __aish_mark)
+  precmd_functions=(__aish_keep ${precmd_functions-} __aish_mark)
   preexec_functions+=(__aish_begun)
   unsetopt prompt_sp prompt_cr
   setopt hist_ignore_space
@@ -57,3 +58,5 @@ OWN[ -f "${ZDOTDIR:-$HOME}/.zshrc" ] && . "${ZDOTDIR:-$HOME}/.zshrc"
 trap >|"$__aish_folder/traps"
 case $(<"$__aish_folder/traps") in *__aish_interrupted*) trap - INT ;; esac
 __aish_hook
+# Whoever leaves at once leaves with 0.
+:

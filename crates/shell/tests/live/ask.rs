@@ -63,6 +63,8 @@ fn a_hidden_line_is_run_by_the_shell_itself() {
         assert_eq!(bench.shell.directory(), Path::new("/usr/bin"), "{}", bench.name);
         assert_eq!(bench.text("pwd").await, "/usr/bin");
         assert!(bench.answer("/usr/bin/env").await.contains("MOOD=good\n"));
+        bench.run("sleep 1000 &").await;
+        assert!(bench.answer("jobs").await.contains("sleep 1000"), "{}", bench.name);
         if bench.name == "fish" {
             return;
         }
