@@ -24,6 +24,8 @@ const LEAVE_MS_MAX: u64 = 2_000;
 const SIGNAL_STATUS_BASE: i32 = 128;
 /// Ends every style, should one have been left on.
 const STYLES_OFF: &str = "\x1b[0m";
+/// Ends what a line editor that was struck down has switched on: styles, the marking of pastes, a hidden cursor.
+const EDITOR_OFF: &str = "\x1b[0m\x1b[?2004l\x1b[?25h";
 
 /// The status to leave with; `None` while nobody asked.
 pub type Leaving = watch::Receiver<Option<u8>>;
@@ -75,6 +77,7 @@ impl Guard {
                 } else {
                     watched.is_left.store(true, Ordering::Relaxed);
                     watched.restore();
+                    watched.end_editor();
                     leave_or_die(&leaver, signal);
                 }
             }
@@ -125,6 +128,13 @@ impl Guard {
         before
     }
 
+    /// Until the result is dropped the terminal is as it was found: for a program that is started on it.
+    pub fn as_found(&self) -> Quiet {
+        let before = self.before();
+        self.found.restore();
+        before
+    }
+
     /// From now on a line is drawn below the stream and pastes are bracketed: that is taken back with the settings.
     pub fn footer_begins(&self) {
         self.found.has_footer.store(true, Ordering::Relaxed);
@@ -161,7 +171,7 @@ impl Drop for Guard {
     }
 }
 
-/// While it lives the terminal does not echo; then it is as it was before, which may be quiet as well.
+/// While it lives the terminal is as was said; then it is as it was before, which may be quiet as well.
 pub struct Quiet {
     found: Arc<Found>,
     before: Option<Termios>,
@@ -189,6 +199,15 @@ impl Found {
                 self.tell(terminal, footer::GONE);
             }
             let _ = tcsetattr(terminal, OptionalActions::Now, settings);
+        }
+    }
+
+    /// The thread that edits a line will not: it waits for a key that nobody presses any more.
+    fn end_editor(&self) {
+        if let Some((terminal, _)) = &self.terminal
+            && is_foreground(terminal)
+        {
+            self.tell(terminal, EDITOR_OFF);
         }
     }
 

@@ -44,6 +44,11 @@ pub fn default_wait() -> Duration {
     Duration::from_secs(WAIT_S)
 }
 
+/// The pause between two looks.
+fn poll_pause() -> Duration {
+    Duration::from_millis(POLL_PAUSE_MS)
+}
+
 /// Looks at `probe` until it gives something; fails naming `what` when the deadline passes.
 pub fn poll_until<T>(what: &str, within: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + within;
@@ -52,6 +57,6 @@ pub fn poll_until<T>(what: &str, within: Duration, mut probe: impl FnMut() -> Op
             return found;
         }
         assert!(Instant::now() < deadline, "waited {within:?} in vain for: {what}");
-        std::thread::sleep(Duration::from_millis(POLL_PAUSE_MS));
+        std::thread::sleep(poll_pause());
     }
 }

@@ -31,7 +31,10 @@ use rustix::termios::{Termios, tcgetattr, tcgetpgrp};
 use super::{default_wait, poll_until};
 
 /// Rows kept above the screen.
-const SCROLLBACK_ROWS_MAX: usize = 5000;
+pub const SCROLLBACK_ROWS_MAX: usize = 5000;
+
+/// What a prompt ends with, by where its line goes: to the model, to the shell, to a meta command; or after a command that failed.
+pub const INDICATORS: [&str; 4] = ["❯", "$", ":", "✗"];
 
 /// What keys send.
 pub mod key {
@@ -270,10 +273,16 @@ impl Terminal {
 
     /// Types a line, waits for the prompt behind what comes of it, and gives what came.
     pub fn said(&self, line: &str) -> String {
-        let typed = format!("❯ {}\n", line.trim_end());
-        let before = self.screen_text().matches(&typed).count();
+        let typed = format!("{} {}\n", INDICATORS[0], line.trim_end());
+        // Wherever the line goes.
+        let alike = |text: &str| {
+            let others = INDICATORS.iter().map(|other| format!("{other} {}\n", line.trim_end()));
+            others.fold(text.to_owned(), |text, other| text.replace(&other, &typed))
+        };
+        let before = alike(&self.screen_text()).matches(&typed).count();
         self.send_line(line);
         let behind = |text: &str| {
+            let text = alike(text);
             let is_there = text.matches(&typed).count() > before;
             let behind = text.rsplit_once(&typed).map(|(_, behind)| behind.to_owned());
             behind.filter(|behind| is_there && behind.trim_end().ends_with('❯'))
@@ -298,6 +307,17 @@ impl Terminal {
     /// mode, and Ctrl-D means nothing there.
     pub fn wait_for_prompt(&self) -> String {
         self.wait_for("the prompt", |screen| screen.contents().trim_end().ends_with('❯'))
+    }
+
+    /// Waits until that many prompts of the fake model stand on the screen, with a line behind them or not.
+    pub fn wait_for_prompts(&self, times: usize) -> String {
+        let is_prompt = |row: &&str| {
+            row.split_once("fake ")
+                .is_some_and(|(_, behind)| INDICATORS.iter().any(|indicator| behind.starts_with(indicator)))
+        };
+        self.wait_for("the prompt", |screen| {
+            screen.contents().lines().filter(is_prompt).count() == times
+        })
     }
 
     /// Waits until the screen holds that text.
@@ -403,13 +423,29 @@ impl Terminal {
     /// Waits for the program's end and for the last of its output.
     pub fn wait_exit(&mut self) -> ExitStatus {
         let (child, shared) = (&mut self.child, &self.shared);
-        let status = poll_until("the program to end", default_wait(), || {
-            child.try_wait().expect("wait for it")
-        });
+        let until = Instant::now() + default_wait();
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("wait for it") {
+                break status;
+            }
+            let is_late = Instant::now() >= until;
+            let screen = is_late.then(|| framed(shared.lock().emulator.screen()));
+            assert!(
+                !is_late,
+                "it has not ended; the screen was:\n{}",
+                screen.unwrap_or_default()
+            );
+            std::thread::sleep(super::poll_pause());
+        };
         poll_until("the terminal to close", default_wait(), || {
             shared.lock().closed.then_some(())
         });
         status
+    }
+
+    /// Whether nobody has the terminal open any more.
+    pub fn is_closed(&self) -> bool {
+        self.shared.lock().closed
     }
 
     /// Whether the program still runs.

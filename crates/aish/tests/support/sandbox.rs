@@ -40,8 +40,10 @@ impl Sandbox {
     /// Without any model, and with none to be found.
     pub fn new() -> Self {
         let root = TempDir::with_prefix("aish-test-").expect("a temporary folder");
-        for folder in ["home", "user", "project"] {
-            std::fs::create_dir(root.path().join(folder)).expect("a folder in the sandbox");
+        // Where the last is missing, fish fills it at its first start, by a program that outlives it.
+        let completions = "user/.local/share/fish/generated_completions";
+        for folder in ["home", "user", "project", completions] {
+            std::fs::create_dir_all(root.path().join(folder)).expect("a folder in the sandbox");
         }
         Self {
             root,
@@ -104,6 +106,11 @@ model = "fake"
         self.root.path().join("home")
     }
 
+    /// The user's home directory, `HOME`.
+    pub fn user(&self) -> PathBuf {
+        self.root.path().join("user")
+    }
+
     /// The working directory of the runs.
     pub fn project(&self) -> PathBuf {
         self.root.path().join("project")
@@ -120,7 +127,7 @@ model = "fake"
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let fixed = [
             ("PATH", path),
-            ("HOME", text(self.root.path().join("user"))),
+            ("HOME", text(self.user())),
             ("AISH_HOME", text(self.home())),
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "xterm-256color".to_owned()),

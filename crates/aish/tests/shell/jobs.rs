@@ -1,0 +1,216 @@
+//! Jobs: in the background, stopped, brought back; and Ctrl-C at a command.
+
+use crate::person::{ALL, Desk, Inner, Person};
+use crate::support::pty::{Signal, key};
+use crate::support::{default_wait, poll_until};
+
+/// A program that says when it is there and how often it was told to stop, as a script in the project.
+const STUBBORN: &str = "#!/usr/bin/env python3
+import signal, sys, time
+count = 0
+def told(*_):
+    global count
+    count += 1
+    print(f'told {count}', flush=True)
+    if count == 3:
+        sys.exit(5)
+signal.signal(signal.SIGINT, told)
+print('there', flush=True)
+while True:
+    time.sleep(60)
+";
+
+/// Sits down where `wait-here` is a command that prints `there` and then waits.
+fn sit_down(inner: Inner) -> Person {
+    let wait = "echo there; exec sleep 1000\n";
+    Desk::with(inner)
+        .sandbox(move |sandbox| sandbox.file("wait-here", wait).file("stubborn", STUBBORN))
+        .sit_down()
+}
+
+/// Types a command that says it is there, and presses a key once it does.
+fn presses_while(person: &Person, line: &str, key: &str) {
+    let before = person.terminal.history_text().matches("there").count();
+    person.enters(line);
+    poll_until("the command to begin", default_wait(), || {
+        // The line itself may have the word in it.
+        let after = person.terminal.history_text().matches("there").count();
+        (after > before).then_some(())
+    });
+    person.presses_until_prompt(key);
+}
+
+/// SPEC 8.2, 8.7: Ctrl-C ends a command and not the shell.
+#[test]
+fn ctrl_c() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        person.types("export MARK=kept");
+        presses_while(&person, "sh wait-here", key::CTRL_C);
+        assert_eq!(person.last("sh wait-here").status, Some(130), "{inner:?}");
+        assert_eq!(person.runs("sh -c 'echo $MARK'").output, "kept", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2, 8.7: a program that catches Ctrl-C gets each of them, and goes when it likes.
+#[test]
+fn ctrl_c_that_is_caught() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        person.enters("python3 stubborn");
+        person.sees_line("there");
+        for told in ["told 1", "told 2", "told 3"] {
+            person.presses_until(key::CTRL_C, told, |screen| screen.contents().contains(told));
+        }
+        person.wait_for_prompt();
+        let ran = person.last("python3 stubborn");
+        assert_eq!(ran.status, Some(5), "{inner:?}: {ran:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: Ctrl-\ ends what does not mind Ctrl-C.
+#[test]
+fn ctrl_backslash() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        person.types("ulimit -c 0");
+        presses_while(&person, "sh wait-here", key::CTRL_BACKSLASH);
+        assert_eq!(person.last("sh wait-here").status, Some(131), "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2, 8.7: Ctrl-C ends every part of a pipeline, and the rest of a list.
+#[test]
+fn ctrl_c_in_a_pipeline() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        presses_while(&person, "sh wait-here | cat; touch went-on", key::CTRL_C);
+        person.types("echo back");
+        assert_eq!(person.last("echo back").output, "back");
+        if *inner != Inner::Zsh {
+            assert!(!person.sandbox.path("went-on").exists(), "{inner:?}");
+        }
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: Ctrl-Z makes a command a job, which `jobs` lists, `bg` lets run and `fg` brings back.
+#[test]
+fn stopped_and_brought_back() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        presses_while(&person, "sh wait-here", key::CTRL_Z);
+        let listed = person.runs("jobs").output;
+        assert!(
+            listed.contains("wait-here") && listed.to_lowercase().contains("stopped") || listed.contains("suspended"),
+            "{inner:?}: {listed}"
+        );
+        person.types("bg");
+        let listed = person.runs("jobs").output.to_lowercase();
+        assert!(listed.contains("running"), "{inner:?}: {listed}");
+        person.enters("fg");
+        person.presses_until_prompt(key::CTRL_C);
+        let listed = person.runs("jobs").output;
+        assert!(!listed.contains("wait-here"), "{inner:?}: {listed}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: several stopped jobs, each by its number.
+#[test]
+fn several_jobs() {
+    for inner in [Inner::Bash, Inner::Zsh] {
+        let person = sit_down(inner);
+        presses_while(&person, "sh wait-here first", key::CTRL_Z);
+        presses_while(&person, "sh wait-here second", key::CTRL_Z);
+        let listed = person.runs("jobs").output;
+        assert!(listed.contains("[1]") && listed.contains("[2]"), "{inner:?}: {listed}");
+        person.types("kill %1; wait %1 2>/dev/null; kill -CONT %1 2>/dev/null; echo next");
+        person.enters("fg %2");
+        person.presses_until_prompt(key::CTRL_C);
+        person.types("echo back");
+        assert_eq!(person.last("echo back").output, "back", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: a job in the background: its output is told between the prompts, its end as well, and `wait` waits for it.
+#[test]
+fn in_the_background() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        person.types("sh -c 'while [ ! -e go ]; do sleep 0.05; done; echo from-a-job; echo > done' &");
+        let listed = person.runs("jobs").output;
+        assert!(listed.contains("from-a-job"), "{inner:?}: {listed}");
+        person.types("echo meanwhile");
+        std::fs::write(person.sandbox.path("go"), "").unwrap();
+        poll_until("the job's end", default_wait(), || {
+            person.sandbox.path("done").exists().then_some(())
+        });
+        // On the screen although nothing was typed: not the line of the command, which has a quote before it.
+        poll_until("what the job printed", default_wait(), || {
+            let text = person.terminal.history_text();
+            text.lines()
+                .any(|line| line.contains("from-a-job") && !line.contains("echo from-a-job"))
+                .then_some(())
+        });
+        person.types("echo after");
+        assert_eq!(person.last("echo after").output, "after", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: a job that prints while a line is being typed does not spoil the line.
+#[test]
+fn printed_beside_a_line_being_typed() {
+    let person = sit_down(Inner::Bash);
+    person.types("sh -c 'while [ ! -e go ]; do sleep 0.05; done; echo beside-the-line' &");
+    person.begins("echo half a li");
+    std::fs::write(person.sandbox.path("go"), "").unwrap();
+    person.terminal.wait_for("what the job printed", |screen| {
+        let text = screen.contents();
+        text.lines().any(|line| line.trim().ends_with("beside-the-line"))
+            && text
+                .trim_end()
+                .lines()
+                .last()
+                .is_some_and(|line| line.ends_with("echo half a li"))
+    });
+    person.terminal.send("ne");
+    person.sees("echo half a line");
+    person.terminal.send(key::ENTER);
+    person.wait_for_prompt();
+    assert_eq!(person.last("echo half a line").output, "half a line");
+    person.leaves();
+}
+
+/// SPEC 8.2: `wait` waits for jobs, and Ctrl-C ends the waiting only.
+#[test]
+fn waiting_for_jobs() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        person.types("sh -c 'while [ ! -e go ]; do sleep 0.05; done' &");
+        person.enters("wait");
+        std::fs::write(person.sandbox.path("go"), "").unwrap();
+        person.wait_for_prompt();
+        assert_eq!(person.last("wait").status, Some(0), "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2, 12: jobs end with a terminal that goes away.
+#[test]
+fn jobs_end_with_the_session() {
+    for inner in ALL {
+        let mut person = sit_down(*inner);
+        person.types("sh -c 'echo $$ > pid; exec sleep 1000' &");
+        poll_until("the job", default_wait(), || {
+            person.sandbox.path("pid").exists().then_some(())
+        });
+        person.terminal.signal(Signal::HUP);
+        assert_eq!(person.is_gone().code(), Some(129), "{inner:?}");
+    }
+}

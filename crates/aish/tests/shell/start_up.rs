@@ -1,0 +1,148 @@
+//! Start-up files: the prompt does not wait for them, the first command does; slow, broken, talkative and mean ones.
+
+use crate::person::{ALL, Desk, Inner};
+use crate::support::default_wait;
+use crate::support::poll_until;
+use crate::support::pty::key;
+use crate::support::reply::Reply;
+
+/// SPEC 8.2, 11: the prompt is there while start-up files are still read; the first command waits for their end.
+#[test]
+fn slow() {
+    for inner in ALL {
+        let wait = match inner {
+            Inner::Bash | Inner::Zsh => "while [ ! -e ~/go ]; do sleep 0.05; done\nexport MARK=read-to-its-end\n",
+            Inner::Fish => "while not test -e ~/go; sleep 0.05; end\nset -gx MARK read-to-its-end\n",
+        };
+        let person = Desk::with(*inner).start_up(wait).sit_down();
+        person.enters("sh -c 'echo $MARK'");
+        std::fs::write(person.sandbox.user().join("go"), "").unwrap();
+        person.wait_for_prompt();
+        assert_eq!(person.last("sh -c 'echo $MARK'").output, "read-to-its-end", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.7, 12: a start-up file that never ends holds up nobody: Ctrl-C at the first command gives the prompt back, and leaving
+/// leaves nothing.
+#[test]
+fn endless() {
+    for inner in ALL {
+        let person = Desk::with(*inner).start_up("touch ~/begun\nsleep 1000\n").sit_down();
+        let begun = person.sandbox.user().join("begun");
+        poll_until("the file to be read", default_wait(), || begun.exists().then_some(()));
+        person.leaves();
+        let person = Desk::with(*inner).start_up("touch ~/begun\nsleep 1000\n").sit_down();
+        let begun = person.sandbox.user().join("begun");
+        poll_until("the file to be read", default_wait(), || begun.exists().then_some(()));
+        person.enters("echo first");
+        person.presses_until_prompt(key::CTRL_C);
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: one that prints is heard, on lines of their own, and spoils nothing.
+#[test]
+fn talkative() {
+    for inner in ALL {
+        let person = Desk::with(*inner)
+            .start_up("echo welcome-home\nprintf 'no newline'\n")
+            .sit_down();
+        assert_eq!(person.runs("echo first").output, "first", "{inner:?}");
+        let text = person.terminal.history_text();
+        assert!(text.contains("welcome-home"), "{inner:?}: {text}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: one that is broken says so, and the rest of it counts.
+#[test]
+fn broken() {
+    for inner in ALL {
+        let person = Desk::with(*inner)
+            .start_up("no-such-command-in-start-up\nexport MARK=after\n")
+            .sit_down();
+        assert_eq!(person.runs("sh -c 'echo $MARK'").output, "after", "{inner:?}");
+        let text = person.terminal.history_text();
+        assert!(text.contains("no-such-command-in-start-up"), "{inner:?}: {text}");
+        person.leaves();
+    }
+    for inner in ALL {
+        let person = Desk::with(*inner).start_up("if then (\n").sit_down();
+        assert_eq!(person.runs("echo works").output, "works", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2, 12: one that leaves at once: no hang and no endless restarting; the rest of the program still works.
+#[test]
+fn leaves_at_once() {
+    for inner in ALL {
+        let person = Desk::with(*inner)
+            .start_up("echo x >> ~/starts\nexit 3\n")
+            .replies([Reply::text("still an answer")])
+            .sit_down();
+        person.enters("echo first");
+        person.presses_until_prompt(key::CTRL_C);
+        // In fish it ends the file only.
+        if *inner != Inner::Fish {
+            let text = person.terminal.history_text();
+            assert!(text.contains("[aish]"), "{inner:?}: {text}");
+        }
+        let starts = std::fs::read_to_string(person.sandbox.user().join("starts")).unwrap();
+        assert!(starts.lines().count() <= 4, "{inner:?}: {starts}");
+        person.types("?are you there");
+        person.sees("still an answer");
+        person.wait_for_prompt();
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2, 8.7, 12: one that hands over to another program, which knows nothing of us: Ctrl-C gives the prompt back, and the rest
+/// still works.
+#[test]
+fn hands_over() {
+    let person = Desk::with(Inner::Bash)
+        .start_up("exec sh\n")
+        .replies([Reply::text("still an answer")])
+        .sit_down();
+    person.enters("echo first");
+    person.presses_until_prompt(key::CTRL_C);
+    person.types("?are you there");
+    person.sees("still an answer");
+    person.leaves();
+}
+
+/// SPEC 8.2: a login's environment is the shell's: `SHELL`, `TERM` and those of the caller.
+#[test]
+fn environment() {
+    for inner in ALL {
+        let person = Desk::with(*inner)
+            .sandbox(|sandbox| sandbox.env("FROM_OUTSIDE", "yes"))
+            .sit_down();
+        assert_eq!(
+            person.runs("sh -c 'echo $FROM_OUTSIDE $TERM'").output,
+            "yes xterm-256color"
+        );
+        let aish = person.runs("env | grep -c -i '^aish_.*key'").output;
+        assert_eq!(
+            aish, "0",
+            "{inner:?}: the secret of the marks is no business of programs"
+        );
+        person.leaves();
+    }
+}
+
+/// SPEC 7.7, 8.2: a shell that cannot be driven, or none: the nearest that can be is used, or it is said.
+#[test]
+fn no_such_shell() {
+    for shell in ["/bin/sh", "/nowhere/at/all", ""] {
+        let person = Desk::with(Inner::Bash)
+            .sandbox(move |sandbox| sandbox.env("SHELL", shell))
+            .sit_down();
+        person.types("!echo works");
+        let text = person.terminal.history_text();
+        assert!(text.contains("works"), "{shell}: {text}");
+        person.leaves();
+    }
+}

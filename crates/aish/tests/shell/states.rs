@@ -1,0 +1,182 @@
+//! What aish may be doing when something strikes it: a bench on which each of these states is reached, over and over.
+
+use crate::person::{Inner, is_at_prompt};
+use crate::support::fake_server::{FakeServer, Received};
+use crate::support::pty::{Terminal, TerminalCommand, key};
+use crate::support::reply::Reply;
+use crate::support::sandbox::Sandbox;
+use serde_json::json;
+
+/// What aish is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It waits for a line.
+    Idle,
+    /// A line is half typed.
+    Typing,
+    /// A command runs in the shell.
+    Command,
+    /// One runs in the background.
+    Background,
+    /// A command runs that does not mind Ctrl-C.
+    Stubborn,
+    /// An editor has the screen.
+    Editor,
+    /// A command was stopped and is a job.
+    Stopped,
+    /// A reply streams.
+    Turn,
+    /// It asks whether a tool may run.
+    Question,
+    /// A tool runs.
+    Tool,
+}
+
+/// Those of which nothing is left whichever way the shell is left: bash lets its background run on after `exit`.
+pub const STATES: [State; 9] = [
+    State::Idle,
+    State::Typing,
+    State::Command,
+    State::Stubborn,
+    State::Editor,
+    State::Stopped,
+    State::Turn,
+    State::Question,
+    State::Tool,
+];
+
+/// A small generator, so that a failing run can be had again.
+pub struct Rng(pub u64);
+
+impl Rng {
+    /// The next number (splitmix64).
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// One of these.
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        let count = u64::try_from(choices.len()).unwrap();
+        choices[usize::try_from(self.next() % count).unwrap()]
+    }
+}
+
+/// A place where aish is started many times, with one shell beneath it.
+pub struct Bench {
+    pub sandbox: Sandbox,
+    _server: FakeServer,
+}
+
+/// What is typed there, by what it makes the model do.
+fn respond(request: &Received) -> Reply {
+    match request.last_text() {
+        text if text.contains("stream for ever") => Reply::stream().says("begun-to-stream ").stalls().done(),
+        text if text.contains("call something") => {
+            Reply::call("c1", "bash", json!({ "command": "echo tool-there; sleep 1000" }))
+        }
+        _ => Reply::text("done"),
+    }
+}
+
+impl Bench {
+    pub fn with(inner: Inner) -> Self {
+        let server = FakeServer::builder().otherwise(respond).start();
+        let sandbox = Sandbox::with_model(&server)
+            .env("SHELL", &inner.program().to_string_lossy())
+            .file("wait-here", "echo there-it-is; exec sleep 1000\n")
+            .file(
+                "stubborn",
+                "trap '' INT; echo there-it-is; while :; do sleep 0.2; done\n",
+            );
+        Self {
+            sandbox,
+            _server: server,
+        }
+    }
+
+    /// Starts aish as the terminal's own program and brings it there.
+    pub fn reach(&self, state: State) -> Terminal {
+        let terminal = self.sandbox.terminal(&[]).start();
+        bring_to(&terminal, state);
+        terminal
+    }
+
+    /// Starts an interactive shell, as the one from which aish is started; its prompt is `outer> `.
+    pub fn outer_shell(&self) -> Terminal {
+        let shell = TerminalCommand::new("bash").args(&["--norc", "--noprofile", "-i"]);
+        let terminal = self.sandbox.in_terminal(shell).env("PS1", "outer> ").start();
+        terminal.wait_for("the outer shell", is_outer_prompt);
+        terminal
+    }
+}
+
+/// Whether the outer shell waits for a line.
+pub fn is_outer_prompt(screen: &vt100::Screen) -> bool {
+    screen.contents().trim_end().ends_with("outer>")
+}
+
+/// Brings aish, which has just been started there, to a state.
+pub fn bring_to(terminal: &Terminal, state: State) {
+    terminal.wait_for("the prompt", is_at_prompt);
+    let enter = |line: &str| {
+        terminal.send(line);
+        terminal.wait_for("the line at the prompt", |screen| !is_at_prompt(screen));
+        terminal.send(key::ENTER);
+    };
+    let said = |word: &str| {
+        terminal.wait_for(word, |screen| screen.contents().lines().any(|line| line.trim() == word));
+    };
+    match state {
+        State::Idle => {}
+        State::Typing => {
+            terminal.send("echo half a li");
+            terminal.wait_for_text("echo half a li");
+        }
+        State::Command => {
+            enter("!sh wait-here");
+            said("there-it-is");
+        }
+        State::Background => {
+            enter("!sh wait-here &");
+            terminal.wait_for("the job, and the prompt", |screen| {
+                let text = screen.contents();
+                is_at_prompt(screen) && text.lines().any(|line| line.contains("there-it-is"))
+            });
+        }
+        State::Stubborn => {
+            enter("!sh stubborn");
+            said("there-it-is");
+        }
+        State::Editor => {
+            enter("!vim -u NONE -i NONE note.txt");
+            terminal.wait_for("the editor", vt100::Screen::alternate_screen);
+        }
+        State::Stopped => {
+            enter("!sh wait-here");
+            said("there-it-is");
+            crate::support::poll_until("the job to stop", crate::support::default_wait(), || {
+                terminal.send(key::CTRL_Z);
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                terminal.look(is_at_prompt).then_some(())
+            });
+        }
+        State::Turn => {
+            enter("?stream for ever");
+            terminal.wait_for_text("begun-to-stream");
+        }
+        State::Question => {
+            enter("?call something");
+            terminal.wait_for_text("[y/N/a/s/?]");
+        }
+        State::Tool => {
+            enter("?call something");
+            terminal.wait_for_text("[y/N/a/s/?]");
+            terminal.send("y\r");
+            said("tool-there");
+        }
+    }
+}
