@@ -110,7 +110,9 @@ impl Recall {
             Ok(typed) => (typed, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        let kept = match self.lock().kept.read() {
+        // Nobody who types waits for a file, nor for the sorting.
+        let kept = self.lock().kept.clone();
+        let kept = match kept.read() {
             Ok(kept) => kept,
             Err(error) => {
                 trouble.get_or_insert(error);
@@ -121,7 +123,7 @@ impl Recall {
         older.extend(kept.into_iter().map(|(time, text)| Line::new(text, Mark::Meta, time)));
         older.retain(|line| is_kept(&line.text));
         older.sort_by_key(|line| line.time);
-        self.lock().put_before(older);
+        self.lock().put_before(unique(older));
         trouble.map(|trouble| format!("not all of the history is there: {}", sanitize::single_line(&trouble)))
     }
 
@@ -229,23 +231,19 @@ impl Line {
 }
 
 impl Lines {
-    /// Older lines, the oldest first, unless they are there already.
+    /// Older lines, the oldest first and each once, unless they are there already.
     fn put_before(&mut self, older: Vec<Line>) {
-        let mut known: HashSet<String> = self.lines.iter().map(|line| line.text.clone()).collect();
+        let known: HashSet<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
         let room = LINES_MAX.saturating_sub(self.lines.len());
-        let mut before: Vec<Line> = Vec::new();
-        for (line, number) in older.into_iter().rev().zip((i64::MIN..0).rev()) {
-            if before.len() == room {
-                break;
-            }
-            if known.insert(line.text.clone()) {
-                before.push(Line { number, ..line });
-            }
+        let mut before: Vec<Line> = older;
+        before.retain(|line| !known.contains(line.text.as_str()));
+        before.drain(..before.len().saturating_sub(room));
+        for (line, number) in before.iter_mut().rev().zip((i64::MIN..0).rev()) {
+            line.number = number;
         }
-        self.came += 1;
-        before.reverse();
         before.append(&mut self.lines);
         self.lines = before;
+        self.came += 1;
     }
 
     fn add(&mut self, line: &str, time: u64) -> Result<i64, String> {
@@ -303,10 +301,19 @@ impl Lines {
         }
     }
 
+    /// True if a line, as it stands, does what it did. Of one that was mistyped that is to be asked whether something else was
+    /// meant.
+    fn goes_again(&self, line: &Line) -> bool {
+        use aish_shell::route::Route;
+        let is_of_now = line.number > 0;
+        let is_mistyped = |router: &Router| matches!(router.guessed(&line.text), Route::Mistyped { .. });
+        self.goes_by_itself(&line.text, line.goes) || (is_of_now && self.router.as_ref().is_some_and(is_mistyped))
+    }
+
     /// A line as it has to be typed; with its mark where that is needed, was typed then, or is `wanted` now.
     fn as_typed(&self, line: &Line, wanted: MarkTyped) -> String {
         let is_plain = line.typed == MarkTyped::No && wanted == MarkTyped::No;
-        if line.goes == Mark::Meta || (is_plain && self.goes_by_itself(&line.text, line.goes)) {
+        if line.goes == Mark::Meta || (is_plain && self.goes_again(line)) {
             return line.text.clone();
         }
         format!("{}{}", line.goes.character(), line.text)
@@ -342,6 +349,20 @@ impl Lines {
         let at = self.lines.binary_search_by_key(&number, |line| line.number).ok()?;
         self.lines.get(at)
     }
+}
+
+/// Of lines with the same text the last.
+fn unique(lines: Vec<Line>) -> Vec<Line> {
+    let mut known = HashSet::new();
+    let is_last: Vec<bool> = lines
+        .iter()
+        .rev()
+        .map(|line| known.insert(line.text.as_str()))
+        .collect();
+    let mut is_last = is_last.into_iter().rev();
+    let mut lines = lines;
+    lines.retain(|_| is_last.next().unwrap_or(false));
+    lines
 }
 
 /// The mark that a line begins with and what follows it, space at the end included. The colon of a `:` line belongs to it.

@@ -16,6 +16,7 @@ const BYTES_MAX: u64 = 256 << 10;
 const LINES_LEFT: usize = 1_000;
 
 /// The file.
+#[derive(Clone)]
 pub(super) struct Kept {
     path: PathBuf,
 }

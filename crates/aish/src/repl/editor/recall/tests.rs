@@ -140,8 +140,10 @@ async fn files_of_before() {
 #[tokio::test]
 async fn lines_go_where_they_went() {
     let mut fixture = fixture();
-    fixture.type_lines(&["git status", "?make test", "!why", "what is this?"]);
-    assert_eq!(fixture.ups(""), ["what is this?", "!why", "?make test", "git status"]);
+    fixture.type_lines(&["gti status", "git status", "?make test", "!why", "what is this?"]);
+    let ups = ["what is this?", "!why", "?make test", "git status", "gti status"];
+    assert_eq!(fixture.ups(""), ups);
+    assert_eq!(fixture.recall.rest("gti"), None, "what was mistyped is no hint");
     let said = vec![
         ran("frobnicate it", "/"),
         Draft::user(1, "ls"),
@@ -150,7 +152,7 @@ async fn lines_go_where_they_went() {
     fixture.recall.load(&ledger(said).await).await;
     let ups = fixture.ups("");
     assert_eq!(
-        ups.get(4..),
+        ups.get(5..),
         Some(&["?:help me", "?ls", "!frobnicate it"].map(str::to_owned)[..])
     );
 }
