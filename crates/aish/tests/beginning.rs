@@ -152,7 +152,8 @@ fn a_list_that_is_given_up() {
     terminal.send_line(":models");
     server.wait_for_probes(1);
     terminal.send(key::CTRL_C);
-    let screen = terminal.wait_for("the next prompt", |screen| screen.contents().matches('❯').count() == 2);
+    terminal.wait_for_text("[aish] stopped");
+    let screen = terminal.wait_for_prompt();
     assert!(screen.contains("[aish] stopped"), "{screen}");
     assert!(!screen.contains("there is no model"), "{screen}");
     terminal.send(key::CTRL_D);

@@ -73,9 +73,7 @@ fn at_the_prompt() {
     assert!(screen.contains(&told(&sandbox)), "{screen}");
     assert!(sandbox.path("here/ran").exists() && !sandbox.path("there/ran").exists());
     terminal.send_line("!touch typed");
-    terminal.wait_for("the next prompt", |screen| {
-        screen.contents().matches("there fake ❯").count() == 2
-    });
+    terminal.wait_for_prompts(2);
     assert!(sandbox.path("there/typed").exists());
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));

@@ -6,24 +6,9 @@ mod support;
 
 use serde_json::json;
 use support::fake_server::{FakeServer, Received};
-use support::pty::{Signal, Terminal, key};
+use support::pty::{Signal, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
-
-/// The model in the prompt, and what follows it by where the line goes.
-const MODEL: &str = " fake ";
-const INDICATORS: [&str; 4] = ["❯", "$", ":", "✗"];
-
-/// Waits until the prompt stands that many times on the screen, with a line behind it or not.
-fn wait_for_prompts(terminal: &Terminal, times: usize) -> String {
-    let is_prompt = |row: &&str| {
-        row.split_once(MODEL)
-            .is_some_and(|(_, rest)| INDICATORS.iter().any(|indicator| rest.starts_with(indicator)))
-    };
-    terminal.wait_for("the prompt", |screen| {
-        screen.contents().lines().filter(is_prompt).count() == times
-    })
-}
 
 /// All that a request says of the conversation.
 fn sent(request: &Received) -> String {
@@ -36,9 +21,9 @@ fn a_question() {
     let server = FakeServer::script([Reply::text("hello **there**")]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("hi");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("hello there"), "{screen}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -53,13 +38,13 @@ fn an_approval() {
     let server = FakeServer::script([Reply::call("c1", "file_write", write), Reply::text("written")]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("write it");
     let screen = terminal.wait_for_text("[y/N/a/s/?]");
     assert!(screen.contains("│ one") && screen.contains("│ two"), "{screen}");
     assert!(!sandbox.project().join("notes.txt").exists());
     terminal.send_line("y");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("written"), "{screen}");
     assert_eq!(
         std::fs::read_to_string(sandbox.project().join("notes.txt")).unwrap(),
@@ -80,7 +65,7 @@ fn a_yes_in_advance() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("write it");
     server.wait_for_requests(1);
     terminal.send_line("?y");
@@ -116,15 +101,15 @@ fn ctrl_c_stops_a_stream() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("count");
     terminal.wait_for_text("one two");
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 3);
+    terminal.wait_for_prompts(3);
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 4);
+    terminal.wait_for_prompts(4);
     terminal.send_line("and now?");
     terminal.wait_for_text("still here");
     terminal.wait_for_prompt();
@@ -138,11 +123,11 @@ fn ctrl_c_at_the_question() {
     let server = FakeServer::script([Reply::call("c1", "file_write", json!({ "path": "x", "content": "x" }))]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("write it");
     terminal.wait_for_text("[y/N/a/s/?]");
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     assert!(!sandbox.project().join("x").exists());
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -154,11 +139,11 @@ fn ctrl_c_stops_a_command() {
     let server = FakeServer::script([]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("!echo begun; sleep 1000");
     terminal.wait_for("its output", |screen| screen.contents().contains("\nbegun"));
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send_line(":quit");
     assert_eq!(terminal.wait_exit().code(), Some(0));
     sandbox.assert_nothing_runs();
@@ -170,7 +155,7 @@ fn commands_and_directories() {
     let server = FakeServer::script([Reply::text("seen")]);
     let sandbox = Sandbox::with_model(&server).file("below/marker", "x");
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("!cd below");
     terminal.wait_for_text("below fake ❯");
     terminal.send_line("!ls; false");
@@ -194,9 +179,9 @@ fn a_restored_session() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("the first question");
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send_line("write it");
     terminal.wait_for_text("[y/N/a/s/?]");
     terminal.signal(Signal::TERM);
@@ -225,11 +210,11 @@ fn pasted_lines() {
     let server = FakeServer::script([Reply::text("got it")]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send("\x1b[200~!touch pasted\nsecond line\n\x1b[201~");
     terminal.wait_for_text("second line");
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send("\x1b[200~one\nother\x1b[201~");
     terminal.wait_for_text("· other");
     assert!(server.requests().is_empty());
@@ -275,9 +260,9 @@ fn hostile_text() {
     let server = FakeServer::script([Reply::text("\x1b]0;owned\x07\u{9b}2J\u{202e}x")]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("hi");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("\\x1b]0;owned\\x07\\u{9b}2J\\u{202e}x"), "{screen}");
     terminal.assert_never_wrote(b"\x1b]0;owned");
     terminal.send(key::CTRL_D);
@@ -293,12 +278,12 @@ fn typed_ahead() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("one");
     server.wait_for_requests(1);
     terminal.send("two\r");
     server.release();
-    wait_for_prompts(&terminal, 3);
+    terminal.wait_for_prompts(3);
     terminal.send(key::CTRL_D);
     let status = terminal.wait_exit();
     assert_eq!(status.code(), Some(0));
@@ -322,23 +307,23 @@ fn a_saved_rule() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("push");
     terminal.wait_for_text("[y/N/a/s/?]");
     terminal.send_line("s");
     let screen = terminal.wait_for_text("save this rule? [y/N]");
     assert!(screen.contains("allow from now on: bash(touch pushed)"), "{screen}");
     terminal.send_line("y");
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     let config = std::fs::read_to_string(sandbox.home().join("config.toml")).unwrap();
     assert!(config.contains("bash(touch pushed)"), "{config}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
 
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("push again");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("second") && !screen.contains("[y/N/a/s/?]"), "{screen}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
@@ -384,7 +369,7 @@ fn going_on_after_the_limit() {
     ]);
     let sandbox = Sandbox::with_model(&server).config_first("max_tool_turns = 1\n");
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("look around");
     terminal.wait_for_text("more rounds of calls? [y/N]");
     terminal.send_line("y");
@@ -393,7 +378,7 @@ fn going_on_after_the_limit() {
         screen.contents().matches("[y/N]").count() == 2
     });
     terminal.send_line("n");
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
 }
@@ -409,14 +394,14 @@ fn meta_commands() {
     let sandbox = names.fold(Sandbox::with_model(&server), |sandbox, name| sandbox.file(&name, "x"));
     // No pager is to be found: the whole result is printed.
     let mut terminal = sandbox.terminal(&[]).env("PATH", "/nonexistent").start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("list them");
     terminal.wait_for_text("more lines (:show call_1_1)");
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     assert!(!terminal.history_text().contains("file59.txt"));
     terminal.send_line(":show call_1_1");
     terminal.wait_for_text("file59.txt");
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line(":quit");
     assert_eq!(terminal.wait_exit().code(), Some(0));
 
@@ -428,16 +413,16 @@ fn meta_commands() {
     let bin = sandbox.path("bin").to_str().unwrap().to_owned();
     let mut terminal = sandbox.terminal(&["--continue"]).env("PATH", bin).start();
     terminal.wait_for_text("more lines (:show call_1_1)");
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line(":show");
     terminal.wait_for_text("paged 60 lines");
     terminal.send_line(":quit");
     assert_eq!(terminal.wait_exit().code(), Some(0));
 
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line(":sessions");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("list them"), "{screen}");
     terminal.send_line(":resume");
     terminal.wait_for_text("❯ list them");
@@ -453,7 +438,7 @@ fn terminals_differ() {
     let server = FakeServer::script([Reply::text("plain")]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).env("NO_COLOR", "1").start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send(":qu\t");
     terminal.wait_for_text("fake : :quit");
     terminal.send(key::ENTER);
@@ -461,11 +446,11 @@ fn terminals_differ() {
     terminal.assert_never_wrote(b"\x1b[2m");
 
     let mut terminal = sandbox.terminal(&[]).env("TERM", "dumb").start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("hi");
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send(key::CTRL_C);
-    wait_for_prompts(&terminal, 3);
+    terminal.wait_for_prompts(3);
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     terminal.assert_never_wrote(b"\x1b");

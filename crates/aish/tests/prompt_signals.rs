@@ -11,13 +11,6 @@ use support::reply::Reply;
 use support::sandbox::Sandbox;
 use support::{default_wait, poll_until};
 
-/// Waits until the prompt of the fake model stands that many times on the screen.
-fn wait_for_prompts(terminal: &Terminal, times: usize) -> String {
-    terminal.wait_for("the prompt", |screen| {
-        screen.contents().matches("fake ❯").count() == times
-    })
-}
-
 /// SPEC 8.7: the terminal is sane after a signal, wherever it struck, with the exit code a shell expects.
 #[test]
 fn signals() {
@@ -25,13 +18,13 @@ fn signals() {
         let server = FakeServer::script([Reply::stream().says("begun\n").stalls().done()]);
         let sandbox = Sandbox::with_model(&server);
         let mut terminal = sandbox.terminal(&[]).start();
-        wait_for_prompts(&terminal, 1);
+        terminal.wait_for_prompts(1);
         terminal.signal(signal);
         assert_eq!(terminal.wait_exit().code(), Some(code), "at the prompt");
         assert_eq!(terminal.settings(), *terminal.settings_at_start(), "at the prompt");
 
         let mut terminal = sandbox.terminal(&[]).start();
-        wait_for_prompts(&terminal, 1);
+        terminal.wait_for_prompts(1);
         terminal.send_line("hi");
         terminal.wait_for_text("begun");
         terminal.signal(signal);
@@ -39,7 +32,7 @@ fn signals() {
         assert_eq!(terminal.settings(), *terminal.settings_at_start(), "in a turn");
 
         let mut terminal = sandbox.terminal(&[]).start();
-        wait_for_prompts(&terminal, 1);
+        terminal.wait_for_prompts(1);
         terminal.send_line("!echo begun; sleep 1000");
         terminal.wait_for("its output", |screen| screen.contents().contains("\nbegun"));
         terminal.signal(signal);
@@ -54,7 +47,7 @@ fn in_a_shell(sandbox: &Sandbox) -> Terminal {
     let terminal = sandbox.in_terminal(shell).env("PS1", "shell> ").start();
     terminal.wait_for_text("shell>");
     terminal.send_line(env!("CARGO_BIN_EXE_aish"));
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal
 }
 
@@ -83,7 +76,7 @@ fn stop_and_go_on() {
     });
     server.release();
     terminal.wait_for_text("second half");
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.send(key::CTRL_D);
     terminal.wait_for("the shell's prompt", |screen| {
         screen.contents().trim_end().ends_with("shell>")
@@ -103,13 +96,13 @@ fn nobody_to_go_on() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("count");
     terminal.wait_for_text("one");
     let during = terminal.settings();
     terminal.send(key::CTRL_Z);
     server.release();
-    wait_for_prompts(&terminal, 2);
+    terminal.wait_for_prompts(2);
     terminal.wait_for_text("one two");
     terminal.send_line("make it");
     terminal.wait_for_text("[y/N/a/s/?]");
@@ -122,7 +115,7 @@ fn nobody_to_go_on() {
     terminal.send_line("y");
     terminal.wait_for_text("made it");
     assert!(sandbox.path("made").exists());
-    wait_for_prompts(&terminal, 3);
+    terminal.wait_for_prompts(3);
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     assert_eq!(terminal.settings(), *terminal.settings_at_start());

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::io::Write as _;
 use support::fake_server::FakeServer;
 use support::ledger::only_session;
-use support::pty::{Terminal, key};
+use support::pty::key;
 use support::reply::Reply;
 use support::sandbox::{Output, Sandbox};
 
@@ -93,28 +93,23 @@ fn secrets_at_the_prompt() {
         .config("key_env = \"FAKE_KEY\"")
         .env("FAKE_KEY", KEY)
         .file("dump.txt", format!("key={KEY}\n"));
-    let prompts = |terminal: &Terminal, times: usize| {
-        terminal.wait_for("the prompt", |screen| {
-            screen.contents().matches("fake ❯").count() == times
-        })
-    };
     let mut terminal = sandbox.terminal(&["--approval", "full"]).size(60, 100).start();
-    prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("which key?");
-    let screen = prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("it is [redacted:FAKE_KEY]."), "{screen}");
     terminal.send_line("print it");
-    let screen = prompts(&terminal, 3);
+    let screen = terminal.wait_for_prompts(3);
     assert!(screen.contains("key=[redacted:FAKE_KEY]"), "{screen}");
     assert!(screen.contains("echo [redacted:FAKE_KEY]"), "{screen}");
     terminal.send_line(":show");
-    let screen = prompts(&terminal, 4);
+    let screen = terminal.wait_for_prompts(4);
     assert_eq!(screen.matches("key=[redacted:FAKE_KEY]").count(), 2, "{screen}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
     terminal.assert_never_wrote(KEY.as_bytes());
     let mut terminal = sandbox.terminal(&["--continue"]).size(60, 100).start();
-    let screen = prompts(&terminal, 1);
+    let screen = terminal.wait_for_prompts(1);
     assert!(screen.contains("key=[redacted:FAKE_KEY]"), "{screen}");
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));

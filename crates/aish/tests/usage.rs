@@ -9,16 +9,8 @@ use support::pty::{Terminal, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
 
-/// The end of the prompt of the fake model.
-const PROMPT: &str = "fake ❯";
 /// What a person pays for the fake model, in US dollars per million tokens.
 const PRICE: &str = "price = { input = 100.0, output = 1000.0 }\n";
-
-fn wait_for_prompts(terminal: &Terminal, times: usize) -> String {
-    terminal.wait_for("the prompt", |screen| {
-        screen.contents().matches(PROMPT).count() == times
-    })
-}
 
 fn leave(mut terminal: Terminal) {
     terminal.wait_for_prompt();
@@ -46,15 +38,15 @@ fn tokens_of_a_turn_and_of_a_session() {
     ]);
     let sandbox = Sandbox::with_model(&server).config(&format!("context_window = 8192\n{PRICE}"));
     let terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("look around");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(
         screen.contains("[aish] 1,214 in · 315 out · $0.4364 · context 18% of 8,192"),
         "{screen}"
     );
     terminal.send_line("again");
-    let screen = wait_for_prompts(&terminal, 3);
+    let screen = terminal.wait_for_prompts(3);
     assert!(
         screen.contains("[aish] 2,000 in · 10 out · $0.2100 · context 24%"),
         "{screen}"
@@ -90,9 +82,9 @@ fn no_cost_where_there_is_none() {
     let server = FakeServer::script([says("one", 10, 5), says("two", 10, 5)]);
     let sandbox = Sandbox::with_model(&server);
     let terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("hi");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(
         screen.contains("[aish] 10 in · 5 out") && !screen.contains('$'),
         "{screen}"
@@ -125,10 +117,10 @@ fn a_full_context() {
     let sandbox = Sandbox::with_model(&server).config("context_window = 1000\nmax_output_tokens = 10\n");
     let terminal = sandbox.terminal(&["--no-tools"]).start();
     for (n, question) in ["a", "b", "c"].iter().enumerate() {
-        wait_for_prompts(&terminal, n + 1);
+        terminal.wait_for_prompts(n + 1);
         terminal.send_line(question);
     }
-    let screen = wait_for_prompts(&terminal, 4);
+    let screen = terminal.wait_for_prompts(4);
     let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("no {text:?} in\n{screen}"));
     let warning = "[aish] the context is 85% full;";
     assert!(at("800 in") > at(warning) && at(warning) > at("700 in"), "{screen}");
@@ -152,9 +144,9 @@ fn thinking_is_folded() {
     let server = FakeServer::script([thinks()]);
     let sandbox = Sandbox::with_model(&server);
     let terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("think");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     let fold = "┊ thought 6\n… thinking (4 more lines; :thinking shows it)\n\nthe answer";
     assert!(screen.contains(fold) && !screen.contains("thought 7"), "{screen}");
     let is_dim = terminal.look(|screen| {
@@ -167,7 +159,7 @@ fn thinking_is_folded() {
     });
     assert!(is_dim);
     terminal.send_line(":thinking");
-    let screen = wait_for_prompts(&terminal, 3);
+    let screen = terminal.wait_for_prompts(3);
     assert!(
         screen.contains("thought 9\n\\x1b[2Jlast thought\n") && screen.matches("thought 1\n").count() == 2,
         "{screen}"
@@ -182,9 +174,9 @@ fn thinking_without_styles() {
     let server = FakeServer::script([thinks()]);
     let sandbox = Sandbox::with_model(&server).env("NO_COLOR", "1");
     let terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("think");
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(
         screen.contains("thinking: thought 1\nthinking: thought 2\n"),
         "{screen}"
@@ -209,11 +201,11 @@ fn a_countdown() {
     ]);
     let sandbox = Sandbox::with_model(&server);
     let terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("hi");
     terminal.wait_for_bytes("trying again in 2 s (attempt 2)".as_bytes(), 1);
     terminal.wait_for_bytes("trying again in 1 s (attempt 2)".as_bytes(), 1);
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(
         screen.contains("trying again in 1 s (attempt 2)\nthere you are"),
         "{screen}"
@@ -229,11 +221,11 @@ fn ctrl_c_ends_a_countdown() {
     let server = FakeServer::script([Reply::error(429, "slow down").header("retry-after", "100")]);
     let sandbox = Sandbox::with_model(&server);
     let terminal = sandbox.terminal(&[]).start();
-    wait_for_prompts(&terminal, 1);
+    terminal.wait_for_prompts(1);
     terminal.send_line("hi");
     terminal.wait_for_text("trying again in 100 s (attempt 2)");
     terminal.send(key::CTRL_C);
-    let screen = wait_for_prompts(&terminal, 2);
+    let screen = terminal.wait_for_prompts(2);
     assert!(screen.contains("[aish] stopped"), "{screen}");
     leave(terminal);
     server.assert_done();

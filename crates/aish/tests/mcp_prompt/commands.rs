@@ -230,7 +230,7 @@ fn completion() {
         terminal.send(typed);
         terminal.send(key::TAB);
         terminal.wait_for(expect, |screen| {
-            screen.contents().contains(&format!("❯ {}", expect.trim_end()))
+            screen.contents().contains(&format!(" {}", expect.trim_end()))
         });
         terminal.send(key::CTRL_U);
         terminal.wait_for_prompt();

@@ -97,7 +97,7 @@ fn nothing_acts_on_the_terminal() {
     for (typed, expect) in [(":evil.", ":evil.p"), (":mcp tool evil.", ":mcp tool evil.plain")] {
         terminal.send(typed);
         terminal.send(key::TAB);
-        terminal.wait_for(expect, |screen| screen.contents().contains(&format!("❯ {expect}")));
+        terminal.wait_for(expect, |screen| screen.contents().contains(&format!(": {expect}")));
         terminal.send(key::CTRL_U);
         terminal.wait_for_prompt();
     }
