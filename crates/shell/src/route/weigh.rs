@@ -184,6 +184,10 @@ pub(super) fn weigh(words: &[Word<'_>], expects: Expects, head: &str, known: &im
             subcommand = true;
             continue;
         }
+        if !after_option && is_mention(word.text, expects, head, known) {
+            signs.sentence += DECISIVE;
+            continue;
+        }
         signs.sentence += misplaced(at, word.text, expects, head);
         let shape = shape(word, head, known);
         let is_option = matches!(shape, Shape::Option);
@@ -249,6 +253,16 @@ fn misplaced(at: usize, text: &str, expects: Expects, head: &str) -> u32 {
         && !text.contains(['=', '$', '"', '\''])
         && !text.starts_with('-');
     if shouted || no_variable { PATH + STRONG } else { 0 }
+}
+
+/// Whether a word names a file or a resource for the model, `@notes.md` or `@alias:uri`. Tools that take such a word (`dig @1.1.1.1`,
+/// `gcc @options`) have names of their own, or take hosts.
+fn is_mention(text: &str, expects: Expects, head: &str, known: &impl Known) -> bool {
+    text.strip_prefix('@').is_some_and(|named| {
+        named.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '~' | '"'))
+    }) && english(head).is_some()
+        && !matches!(expects, Expects::Hosts | Expects::Subcommand(_))
+        && !known.is_path(text)
 }
 
 fn takes_variables(head: &str) -> bool {
