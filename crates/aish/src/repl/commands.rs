@@ -200,11 +200,11 @@ impl Repl {
         match text {
             Ok(text) => {
                 let look = self.front.renderer.look();
-                if look.form == Form::Framed
-                    && text.lines().count() > look.rows
-                    && show::page(&text, &self.options.environment).await
-                {
-                    return;
+                if look.form == Form::Framed && text.lines().count() > look.rows {
+                    let _found = self.front.guard.as_found();
+                    if show::page(&text, &self.options.environment).await {
+                        return;
+                    }
                 }
                 self.front.print(&text).await;
             }

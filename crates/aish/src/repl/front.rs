@@ -359,7 +359,7 @@ impl Front {
     }
 
     /// The terminal's size may have changed.
-    fn fit(&mut self) {
+    pub(super) fn fit(&mut self) {
         let look = self.renderer.look();
         if look.form == crate::term::Form::Framed {
             self.renderer.set_look(look.resized(rustix::stdio::stdout()));
@@ -404,6 +404,8 @@ async fn news(below: &mut Option<Below>) -> News {
 /// Resolves after that pause; never, without one.
 async fn due(pause: Option<Duration>) {
     match pause {
+        // A timer would take a millisecond at least.
+        Some(Duration::ZERO) => {}
         Some(pause) => tokio::time::sleep(pause).await,
         None => std::future::pending().await,
     }
