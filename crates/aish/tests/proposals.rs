@@ -316,7 +316,7 @@ fn too_many() {
     person.leaves();
 }
 
-/// SPEC 8.4: where nobody has a shell beside the model, what looks like a proposal is text, and the model is not told of any.
+/// SPEC 8.4, 9.6: where nobody has a shell beside the model, what looks like a proposal is text, and the model is not told of any.
 #[test]
 fn text_alone_without_a_terminal() {
     let server = support::fake_server::FakeServer::script([Reply::text("CMD: touch a"), Reply::text("CMD: touch a")]);
