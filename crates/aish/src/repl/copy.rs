@@ -110,7 +110,7 @@ mod tests {
     fn check(replies: &[(u64, &str)], part: Copied, expect: Result<&str, &str>) {
         let redactor = Redactor::new([("DESK_KEY".to_owned(), "hunter2hunter2".to_owned())]);
         let part = part_of_reply(&session(replies), part, &redactor);
-        assert_eq!(part.as_deref(), expect.map_err(str::to_owned).as_deref().map_err(|e| e));
+        assert_eq!(part, expect.map(str::to_owned).map_err(str::to_owned));
     }
 
     const TWO: &str = "First\n```sh\nls\n```\nthen\n```sh\nmake\nmake install\n```\ndone";

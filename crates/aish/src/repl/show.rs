@@ -78,13 +78,12 @@ fn pager(environment: &Environment) -> (&str, Vec<&str>) {
     }
 }
 
-/// Shows a text in the pager; false if there is none.
+/// Shows a text in the pager; false if there is none. It is the person's own program, with all its keys: one that may not be stopped
+/// (`LESSSECURE`) would go on reading what is typed into the shell that stopped aish.
 pub async fn page(text: &str, environment: &Environment) -> bool {
     let (program, arguments) = pager(environment);
     let spawned = Command::new(program)
         .args(arguments)
-        // The commands of `less` could run programs and write files.
-        .env("LESSSECURE", "1")
         .stdin(Stdio::piped())
         .kill_on_drop(true)
         .spawn();
