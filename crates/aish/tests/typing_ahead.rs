@@ -305,6 +305,37 @@ fn resized_under_it() {
     leave(terminal);
 }
 
+/// SPEC 8.7: a program that is started on the terminal finds it as aish did, not as it is between two lines.
+#[test]
+fn a_pager_gets_the_terminal_as_it_was() {
+    let rows: String = (0..100).map(|n| format!("row {n}\n")).collect();
+    let server = FakeServer::script([
+        Reply::call("c1", "file_read", json!({ "path": "rows" })),
+        Reply::text("that many"),
+    ]);
+    let sandbox = Sandbox::with_model(&server)
+        .file("rows", rows)
+        .file(
+            "pager",
+            "cat >/dev/null; stty -a </dev/tty >settings; mv settings told\n",
+        )
+        .env("PAGER", "sh pager");
+    let terminal = sandbox.terminal(&[]).start();
+    terminal.wait_for_prompt();
+    terminal.send_line("?how many rows");
+    terminal.wait_for_text("that many");
+    terminal.wait_for_prompt();
+    terminal.send_line(":show");
+    let told = poll_until("the pager", default_wait(), || {
+        std::fs::read_to_string(sandbox.path("told")).ok()
+    });
+    let modes: Vec<&str> = told.split_whitespace().collect();
+    for mode in ["icanon", "echo", "icrnl", "isig", "-noflsh"] {
+        assert!(modes.contains(&mode), "{mode} in {told}");
+    }
+    leave(terminal);
+}
+
 /// SPEC 8.9: where nothing is drawn, nothing is typed ahead either: the terminal keeps what is typed for the next line.
 #[test]
 fn dumb_terminals_have_no_line_below() {
