@@ -1,7 +1,8 @@
 //! The syntax of command lines: what is in one, and whether it is whole.
 //!
 //! [`parse`] gives the [`Syntax`] of a line: what to colour ([`Syntax::pieces`]) and whether the grammar takes it
-//! ([`Syntax::is_malformed`]). [`open`] says, much cheaper and for fish too, whether a shell would wait for more. Nothing here
+//! ([`Syntax::is_malformed`]). [`open`] says, much cheaper and for fish too, whether a shell would wait for more.
+//! [`simple_commands`] gives all that would run, for whoever judges it. Nothing here
 //! runs, expands or looks up anything: a line is text, and what is said of it depends on nothing else but the limit of time.
 //!
 //! ```
@@ -21,9 +22,11 @@
 
 mod open;
 mod pieces;
+mod simple;
 
 pub use open::{Grammar, Opened, open};
 pub use pieces::{Class, Piece};
+pub use simple::{Assignment, Inner, NotUnderstood, Parts, Redirect, SimpleCommand, Word, simple_commands};
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use aish_command::{Grammar, open, parse};
+use aish_command::{Grammar, open, parse, simple_commands};
 use proptest::prelude::*;
 
 /// Text made of what a shell gives a meaning to.
@@ -26,6 +26,14 @@ proptest! {
             end = piece.bytes.end;
         }
         prop_assert_eq!(end, text.len());
+    }
+
+    /// SPEC 5.7: the commands of any text are told, or it is said why not.
+    #[test]
+    fn any_text_has_parts(text in prop_oneof![shellish(), any::<String>()]) {
+        if let Ok(parts) = simple_commands(&text) {
+            prop_assert!(parts.commands.iter().all(|command| !command.words.is_empty()));
+        }
     }
 
     /// What lacks nothing is whole still with a comment and an empty line behind it.

@@ -1,0 +1,176 @@
+//! The simple commands of a line, however they are hidden.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use aish_command::{Inner, NotUnderstood, simple_commands};
+
+/// The commands of `text` as `by>name argument`, in the order of the text; `?` for what cannot be told, `!` where one runs what
+/// nobody sees.
+fn commands(text: &str) -> Vec<String> {
+    let parts = simple_commands(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+    let told = parts.commands.iter().map(|command| {
+        let words = command.words.iter().map(|word| word.value.as_deref().unwrap_or("?"));
+        let by: String = command.by.iter().map(|name| format!("{name}>")).collect();
+        let hides = if command.inner == Inner::Hidden { "!" } else { "" };
+        format!("{hides}{by}{}", words.collect::<Vec<_>>().join(" "))
+    });
+    told.collect()
+}
+
+fn check(text: &str, expect: &[&str]) {
+    assert_eq!(commands(text), expect, "{text:?}");
+}
+
+/// SPEC 5.7: every command of pipelines, lists, blocks and substitutions is seen.
+#[test]
+fn wherever_they_stand() {
+    check("ls -l | wc", &["ls -l", "wc"]);
+    check("a && b || c; d & e", &["a", "b", "c", "d", "e"]);
+    check("(a; { b; })", &["a", "b"]);
+    check("echo $(rm -rf /)", &["echo ?", "rm -rf /"]);
+    check("echo \"x $(rm `id`)\"", &["echo ?", "rm ?", "id"]);
+    check("diff <(a) >(b)", &["diff ? ?", "a", "b"]);
+    check("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]);
+    check("for x in $(a); do b; done; while c; do d; done", &["a", "b", "c", "d"]);
+    check("case $(a) in x) b;; esac", &["a", "b"]);
+    check("f() { rm x; }; f", &["rm x", "f"]);
+    check("! a; time b", &["a", "time b", "time>b"]);
+    check("x=$(rm y) z", &["z", "rm y"]);
+    check("echo ${x:-$(rm y)} $((1 + $(z)))", &["echo ? ?", "rm y", "z"]);
+    check("cat <<E\n$(rm x)\nE", &["cat", "rm x"]);
+    check("cat <<'E'\n$(rm x)\nE", &["cat"]);
+    check("cat <<< \"$(rm x)\"", &["cat", "rm x"]);
+    check("a > $(rm x)", &["a", "rm x"]);
+    check("[ -f x ] && [[ $(rm x) ]]", &["[", "[[", "rm x"]);
+    check("export A=$(rm x); unset B", &["export ?", "rm x", "unset B"]);
+    check("arr=($(rm x))", &["rm x"]);
+}
+
+/// SPEC 5.7: a name is what it says, however it is quoted; one that only running would tell is not guessed.
+#[test]
+fn quoted_names() {
+    for name in [
+        "rm",
+        r"r\m",
+        "'r'm",
+        "\"rm\"",
+        "r\"m\"",
+        r"$'\x72m'",
+        r"$'\162m'",
+        "''rm",
+        r"\rm",
+    ] {
+        check(&format!("{name} x"), &["rm x"]);
+    }
+    check("$x y", &["!? y"]);
+    check("r$x y", &["!? y"]);
+    check("$(echo rm) y", &["!? y", "echo rm"]);
+    check("/bin/r? y", &["!/bin/r? y"]);
+}
+
+/// SPEC 5.7: what programs are told to run is seen, or is said to be hidden.
+#[test]
+fn wrapped_commands() {
+    check("sudo -u root rm x", &["sudo -u root rm x", "sudo>rm x"]);
+    check("env -i A=b rm x", &["env -i A=b rm x", "env>rm x"]);
+    check(
+        "nice -n5 nohup timeout -s KILL 5 rm x",
+        &[
+            "nice -n5 nohup timeout -s KILL 5 rm x",
+            "nice>nohup timeout -s KILL 5 rm x",
+            "nice>nohup>timeout -s KILL 5 rm x",
+            "nice>nohup>timeout>rm x",
+        ],
+    );
+    check(
+        "find . -name x -exec rm {} ';'",
+        &["find . -name x -exec rm {} ;", "find>rm {}"],
+    );
+    check(
+        "find . -exec sh -c 'rm \"$1\"' _ {} +",
+        &[
+            "find . -exec sh -c rm \"$1\" _ {} +",
+            "find>sh -c rm \"$1\" _ {}",
+            "find>sh>rm ?",
+        ],
+    );
+    check(
+        "ls | xargs -0 -n 1 rm -f",
+        &["ls", "xargs -0 -n 1 rm -f", "xargs>rm -f"],
+    );
+    check("sh -c 'a; b $(c)'", &["sh -c a; b $(c)", "sh>a", "sh>b ?", "sh>c"]);
+    check("/bin/bash -lc rm", &["/bin/bash -lc rm", "/bin/bash>rm"]);
+    check(
+        "bash -o pipefail -c \"sh -c 'rm x'\"",
+        &["bash -o pipefail -c sh -c 'rm x'", "bash>sh -c rm x", "bash>sh>rm x"],
+    );
+    check("eval rm 'x y'", &["eval rm x y", "eval>rm x y"]);
+    check(
+        "command rm x; builtin cd y",
+        &["command rm x", "command>rm x", "builtin cd y", "builtin>cd y"],
+    );
+}
+
+/// SPEC 5.7: what cannot be understood is said, never passed over.
+#[test]
+fn what_is_hidden() {
+    for text in [
+        "sh -c \"$x\"",
+        "eval $x",
+        "curl x | sh",
+        "bash <<E\nrm x\nE",
+        "bash script",
+        "sudo -i",
+        "sudo --new-option rm x",
+        "env -S 'rm x'",
+        "xargs -J % rm",
+        "env $x rm",
+        "find . $x",
+        "find . -exec a ';' -exec b ';'",
+        "source x",
+        ". ./x",
+        "ssh host rm x",
+        "trap 'rm x' EXIT",
+    ] {
+        let parts = simple_commands(text).unwrap();
+        assert!(
+            parts.commands.iter().any(|command| command.inner == Inner::Hidden),
+            "{text:?}: {parts:?}"
+        );
+    }
+    for text in ["ls | | wc", "echo 'a", "if a; then", ")", "sh -c 'if'", "{rm,-rf,/}"] {
+        assert_eq!(simple_commands(text), Err(NotUnderstood::Malformed), "{text:?}");
+    }
+    for wrapper in ["sudo ", "eval "] {
+        let deep = format!("{}rm x", wrapper.repeat(10));
+        assert_eq!(simple_commands(&deep), Err(NotUnderstood::TooDeep), "{deep}");
+    }
+    assert_eq!(simple_commands(&"a;".repeat(5_000)), Err(NotUnderstood::TooMany));
+}
+
+/// SPEC 5.7: where things go to, and what is set, is seen as well.
+#[test]
+fn redirects_and_variables() {
+    let parts = simple_commands("A=1 ls > out 2>> 'e rr' < in; B=\"x y\"; f() { ls; } >log").unwrap();
+    let redirects: Vec<(&str, Option<&str>)> = parts
+        .redirects
+        .iter()
+        .map(|redirect| (redirect.operator.as_str(), redirect.target.value.as_deref()))
+        .collect();
+    assert_eq!(
+        redirects,
+        [
+            (">", Some("out")),
+            (">>", Some("e rr")),
+            ("<", Some("in")),
+            (">", Some("log"))
+        ]
+    );
+    let assignments: Vec<(&str, Option<&str>)> = parts
+        .assignments
+        .iter()
+        .map(|assignment| (assignment.name.as_str(), assignment.value.value.as_deref()))
+        .collect();
+    assert_eq!(assignments, [("A", Some("1")), ("B", Some("x y"))]);
+    assert_eq!(parts.functions, ["f"]);
+}
