@@ -109,6 +109,11 @@ impl UserShell {
         Dialect::of(&self.setup.program)
     }
 
+    /// The shell that was started last, if one was.
+    pub fn live(&self) -> Option<Arc<Shell>> {
+        self.shell.clone()
+    }
+
     /// Where it works.
     pub fn directory(&self) -> PathBuf {
         match &self.shell {

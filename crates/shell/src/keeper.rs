@@ -8,6 +8,7 @@ mod patience;
 
 use crate::capture::Capture;
 use crate::dialect::Dialect;
+use crate::folder::{self, Folder};
 use crate::live::{Ended, Ran, Relay, Shared, Size, Stage, directory_of};
 use crate::marks::Marks;
 use crate::phase::{Phase, Step};
@@ -21,8 +22,7 @@ use std::mem::discriminant;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 
 /// Bytes read at once.
@@ -116,7 +116,7 @@ pub struct Keeper {
     size: Option<Size>,
     buffer: Vec<u8>,
     /// Has the start-up files, and goes when the shell has gone.
-    folder: TempDir,
+    folder: Folder,
     shared: Arc<Shared>,
 }
 
@@ -126,7 +126,7 @@ pub struct Kept {
     pub child: Child,
     pub dialect: Dialect,
     pub key: String,
-    pub folder: TempDir,
+    pub folder: Folder,
     pub shared: Arc<Shared>,
     pub beside: Box<dyn FnMut(&str) + Send>,
 }
@@ -164,6 +164,8 @@ impl Keeper {
             .name("shell".to_owned())
             .stack_size(STACK_BYTES);
         thread.spawn(move || {
+            // Here nobody waits for it: the shell reads its start-up files meanwhile.
+            folder::sweep(&std::env::temp_dir(), SystemTime::now());
             while self.turn(&orders, &wake) == Next::GoOn {}
             self.end();
         })?;

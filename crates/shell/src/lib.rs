@@ -10,6 +10,7 @@
 pub mod capture;
 pub mod dialect;
 mod history;
+mod folder;
 mod keeper;
 mod live;
 pub mod marks;

@@ -2,6 +2,7 @@
 
 use crate::capture::Capture;
 use crate::dialect::{Dialect, Start, StartUp};
+use crate::folder::Folder;
 use crate::keeper::{Asked, Keeper, Kept, Order, Typed};
 use crate::phase::NotRun;
 use rustix::event::{EventfdFlags, eventfd};
@@ -15,7 +16,6 @@ use std::process::ExitStatus;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 use tokio::sync::{oneshot, watch};
 
 /// Bytes of an answer of [`Shell::ask`]; a longer one is cut.
@@ -223,7 +223,7 @@ impl Shell {
             source,
         };
         let key = key().map_err(failed)?;
-        let folder = TempDir::with_prefix("aish-shell-").map_err(failed)?;
+        let folder = Folder::create().map_err(failed)?;
         let launch = dialect
             .launch(&Start {
                 folder: folder.path(),

@@ -287,7 +287,7 @@ impl Repl {
         let recall = Recall::new(options.data_dir.join(HISTORY_NAME), router.clone());
         let reader = match kind {
             Kind::Edited => {
-                look_back(&recall, &engine, &front);
+                recall.look_back(Arc::clone(&engine.store), front.notices.clone());
                 let setup = EditorSetup {
                     recall: recall.clone(),
                     edit_mode: options.edit_mode,
@@ -406,16 +406,7 @@ impl Repl {
         self.words.update(|words| words.calls = calls);
     }
 
-    /// The next line. A signal to leave ends the wait.
-    async fn read(&mut self) -> Result<Input, ReplError> {
-        loop {
-            match self.read_once().await? {
-                Input::Edit(line) => self.edit_line(line).await,
-                input @ (Input::Line(_) | Input::Interrupted | Input::Why | Input::End) => return Ok(input),
-            }
-        }
-    }
-
+    /// What is typed next. A signal to leave ends the wait.
     async fn read_once(&mut self) -> Result<Input, ReplError> {
         let prompt = self.prompt();
         let directory = self.engine.settings().context.directory;
@@ -432,9 +423,9 @@ impl Repl {
         self.show_prompt(&prompt).await;
         let prefill = std::mem::take(&mut self.prefill);
         let mut line = self.reader.begin(prompt.clone(), prefill);
-        // Behind the prompt, which is drawn meanwhile (SPEC 11).
-        self.tend_shell().await;
+        let drawn = shell::drawn_by();
         loop {
+            let shell = self.shell.as_ref().map(UserShell::live);
             tokio::select! {
                 biased;
                 _ = leaving.wait_for(Option::is_some) => return Ok(Input::End),
@@ -448,8 +439,11 @@ impl Repl {
                 }
                 () = self.front.interrupted() => {}
                 () = notices.changed() => {
-                    self.tend_shell().await;
                     self.tell_above().await;
+                    continue;
+                }
+                () = shell::wants_tending(shell, drawn) => {
+                    self.tend_shell().await;
                     continue;
                 }
                 () = attend(self.shell.as_mut(), &mut self.questions) => {}
@@ -538,14 +532,4 @@ impl Repl {
             },
         }
     }
-}
-
-/// Brings what was typed before, while the first line is typed already.
-fn look_back(recall: &Recall, engine: &Arc<Engine>, front: &Front) {
-    let (recall, engine, notices) = (recall.clone(), Arc::clone(engine), front.notices.clone());
-    tokio::spawn(async move {
-        if let Some(trouble) = recall.load(engine.store.as_ref()).await {
-            notices.status(trouble);
-        }
-    });
 }

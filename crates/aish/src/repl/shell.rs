@@ -10,13 +10,33 @@ use crate::shell::{Jobs, Typed, UserShell};
 use crate::term::command;
 use aish_core::event::{Command, Proposed};
 use aish_core::sanitize;
-use aish_shell::{NotRun, ShellError};
+use aish_shell::{NotRun, Shell, ShellError};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Leaves a shell, in all of them.
 const EXIT: &str = "exit";
+
+/// The prompt is drawn by then: what the shell does at its start must not hold it up (SPEC 11).
+const DRAWN_MS: u64 = 30;
+
+/// When the prompt that is shown now will be there.
+pub(super) fn drawn_by() -> Instant {
+    Instant::now() + Duration::from_millis(DRAWN_MS)
+}
+
+/// Resolves when the shell is to be started: behind the first prompt, or when the one that was there has ended. Never, where there
+/// is to be none.
+pub(super) async fn wants_tending(shell: Option<Option<Arc<Shell>>>, drawn: Instant) {
+    match shell {
+        None => std::future::pending().await,
+        Some(None) => tokio::time::sleep_until(drawn).await,
+        Some(Some(shell)) => shell.ended().await,
+    }
+}
 
 impl Repl {
     /// A line the person typed for the shell.
@@ -69,6 +89,8 @@ impl Repl {
         command.proposed = proposed;
         self.keep_typed_ahead();
         self.left_shell = status.map(|status| u8::try_from(status & 0xff).unwrap_or(u8::MAX));
+        // The window may have changed while the command had it.
+        self.front.fit();
         if status.is_none()
             && let Some(foot) = command::foot(self.front.renderer.look(), &command)
         {
@@ -159,10 +181,7 @@ impl Repl {
         match route(line) {
             Route::Nothing | Route::Meta(Ok(_)) | Route::Shell(_) => true,
             Route::Meta(Err(_)) | Route::Model(_) | Route::Why => false,
-            Route::Open(text) => self
-                .router
-                .as_ref()
-                .is_some_and(|router| router.is_command(&text)),
+            Route::Open(text) => self.router.as_ref().is_some_and(|router| router.is_command(&text)),
         }
     }
 
