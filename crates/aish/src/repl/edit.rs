@@ -3,8 +3,9 @@
 //! It runs in that shell, like anything that is typed: with its variables, its directory, its jobs, and the terminal lent to it.
 //! What was written becomes the line again; nothing runs before Enter.
 
-use super::Repl;
+use super::reader::Input;
 use super::route::{Mark, mark};
+use super::{Repl, ReplError};
 use crate::shell::Typed;
 use aish_core::sanitize;
 use aish_shell::route::Route;
@@ -17,8 +18,18 @@ const OPEN: &str = " sh -c 'exec ${VISUAL:-${EDITOR:-vi}} \"$1\"' sh";
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 impl Repl {
+    /// The next line, in whichever editor it was written. A signal to leave ends the wait.
+    pub(super) async fn read(&mut self) -> Result<Input, ReplError> {
+        loop {
+            match self.read_once().await? {
+                Input::Edit(line) => self.edit_line(line).await,
+                input @ (Input::Line(_) | Input::Interrupted | Input::Why | Input::End) => return Ok(input),
+            }
+        }
+    }
+
     /// Lets the person go on with a line in their editor, and then at the prompt.
-    pub(super) async fn edit_line(&mut self, line: String) {
+    async fn edit_line(&mut self, line: String) {
         // Whatever happens, the line is not lost.
         self.prefill.clone_from(&line);
         let file = match self.written(&line) {

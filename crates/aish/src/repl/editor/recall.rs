@@ -2,7 +2,7 @@
 //!
 //! A [`Recall`] is one list for both kinds of line. Its older part comes from the ledger, which has every command and question of
 //! every session, and from a small file of `:` lines, which the ledger has not ([`kept`]); it is brought in the background
-//! ([`Recall::load`]), so that the first prompt waits for nothing. What is typed now is added as it is sent. Each text is in it
+//! ([`Recall::look_back`]), so that the first prompt waits for nothing. What is typed now is added as it is sent. Each text is in it
 //! once, where it was typed last.
 //!
 //! A line is kept without the mark that said where it goes. Recalled, it gets one where it would not go there by itself: what ran
@@ -16,7 +16,7 @@ use crate::mcp::serve::CALLER;
 use crate::repl::route::{Mark, mark};
 use crate::repl::router::{Router, Way};
 use aish_core::sanitize;
-use aish_engine::now_ms;
+use aish_engine::{Notices, now_ms};
 use aish_store::{Store, TYPED_CHARS_MAX, TypedKind, TypedLine};
 use kept::Kept;
 use std::collections::HashSet;
@@ -103,8 +103,18 @@ impl Recall {
         }
     }
 
+    /// Brings what was typed before, while the first line is typed already.
+    pub fn look_back(&self, store: Arc<dyn Store>, notices: Notices) {
+        let recall = self.clone();
+        tokio::spawn(async move {
+            if let Some(trouble) = recall.load(store.as_ref()).await {
+                notices.status(trouble);
+            }
+        });
+    }
+
     /// Brings what was typed before now; gives what a person should know if that cannot be had.
-    pub async fn load(&self, store: &dyn Store) -> Option<String> {
+    async fn load(&self, store: &dyn Store) -> Option<String> {
         let typed = store.typed(LINES_MAX, CALLER).await;
         let (typed, mut trouble) = match typed {
             Ok(typed) => (typed, None),

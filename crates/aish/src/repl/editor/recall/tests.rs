@@ -102,7 +102,7 @@ async fn all_that_was_typed() {
     assert_eq!(now.recall.count_all().unwrap(), 5);
 }
 
-/// SPEC 8.9: lines that begin with a space are not kept, nor what would act on the terminal; the file is its user's alone.
+/// SPEC 8.9, 10.5: lines that begin with a space are not kept, nor what would act on the terminal; the file is its user's alone.
 #[test]
 fn what_is_not_kept() {
     let mut fixture = fixture();
