@@ -417,4 +417,55 @@ mod tests {
             [("printf '\\x1b[0m'".to_owned(), Shown::AsItIs)]
         );
     }
+
+    /// Pieces of which texts are made that try to pass for something else.
+    const PIECES: &[&str] = &[
+        "CMD: ",
+        "CMD:",
+        "ls",
+        "\n",
+        "\r\n",
+        "\r",
+        "```\n",
+        "~~~\n",
+        "> ",
+        "- ",
+        "    ",
+        "\t",
+        "\u{1b}[2K",
+        "\u{202e}",
+        "\u{a0}",
+        "\\x1b",
+        "é",
+        "`",
+        "|a|\n|-|\n",
+        "<!--",
+        "-->",
+        "1. ",
+        "# ",
+        "&lt;",
+        "\\",
+        "*",
+        "[a](b)",
+        "\0",
+    ];
+
+    proptest::proptest! {
+        /// SPEC 8.4, 3.3: whatever the text, what may run stands in it as it is, on a line that begins with the mark, and all of it
+        /// can be shown.
+        #[test]
+        fn what_may_run_was_written(picks in proptest::collection::vec(0..PIECES.len(), 0..60)) {
+            let text: String = picks.iter().filter_map(|pick| PIECES.get(*pick).copied()).collect();
+            let written = |line: &str| {
+                let marked = text.split('\n').filter_map(|row| row.strip_suffix('\r').unwrap_or(row).strip_prefix(MARK));
+                marked.map(str::trim).any(|command| command == line)
+            };
+            for (line, shown) in lines(&text) {
+                if shown == Shown::AsItIs {
+                    proptest::prop_assert!(written(&line), "{text:?}: {line:?}");
+                    proptest::prop_assert!(line.chars().all(|c| !sanitize::is_hostile(c)), "{text:?}: {line:?}");
+                }
+            }
+        }
+    }
 }
