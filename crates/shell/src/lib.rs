@@ -9,8 +9,8 @@
 
 pub mod capture;
 pub mod dialect;
-mod history;
 mod folder;
+mod history;
 mod keeper;
 mod live;
 pub mod marks;
