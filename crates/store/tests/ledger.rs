@@ -94,6 +94,10 @@ async fn earlier_versions_open() {
             (Some(CallId::new("call_1_1")), PendingState::Open)
         );
         say(&store, &session, 6, "go on").await;
+        let typed = store.typed(10, "nobody").await.unwrap();
+        let texts: Vec<&str> = typed.iter().map(|line| line.text.as_str()).collect();
+        // By time: what is said here is of 1970.
+        assert_eq!(texts, ["what is here?", "go on"]);
         drop(store);
         let version: i64 = Connection::open(&path)
             .unwrap()
