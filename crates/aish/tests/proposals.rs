@@ -1,5 +1,11 @@
 //! Commands that a reply proposes for the person's own shell, and the key that asks why one failed, on a terminal (SPEC 8.3, 8.4).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
 #![allow(dead_code)]
 
 #[path = "shell/person.rs"]
