@@ -12,8 +12,20 @@ __aish_ahead() {
     builtin printf '\e]133;L;k=%s;%s\n\a' "$__aish_key" "$line" >/dev/tty
   done </dev/tty
 }
+# While a prompt is prepared, bash forgets its jobs when it is hung up, unless it is told of them by a trap. The user's own stays.
+__aish_hung_up() {
+  local job
+  for job in $(jobs -p); do
+    builtin kill -HUP -- "-$job"
+    builtin kill -CONT -- "-$job"
+  done
+  trap - HUP
+  builtin kill -HUP $$
+}
 __aish_keep() {
   __aish_status=${1-$?} __aish_kept=1
+  trap -p HUP >|"$__aish_folder/traps"
+  [ -s "$__aish_folder/traps" ] || trap __aish_hung_up HUP
   __aish_ahead
   builtin printf '\e]133;D;k=%s;%s\a\e]133;W;k=%s;%s\a' "$__aish_key" "$__aish_status" "$__aish_key" "$PWD" >/dev/tty
   # Under set -e, what fails here would end the shell.
@@ -28,6 +40,7 @@ __aish_mark() {
   __aish_kept=
   PS0='\e]133;C;k=${__aish_key}\a' PS1='\[\e]133;B;k=${__aish_key}\a\]' PS2='\[\e]133;P;k=${__aish_key}\a\]'
   builtin printf '\e]133;W;k=%s;%s\a' "$__aish_key" "$PWD" >/dev/tty
+  [ -s "$__aish_folder/traps" ] || trap - HUP
 } 2>/dev/null
 # The argument is $_, which is so again afterwards.
 __aish_ask() {
