@@ -86,7 +86,7 @@ fn kept(terminal: &Terminal, name: &str) {
     );
 }
 
-/// SPEC 8: a command that fails, the question why, and the command that was proposed, in the shell it failed in.
+/// SPEC 8.4: a command that fails, the question why, and the command that was proposed, in the shell it failed in.
 #[test]
 fn a_command_that_fails() {
     let model = FakeServer::script([Reply::text(
