@@ -6,16 +6,16 @@ use crate::support::{default_wait, poll_until};
 
 /// A program that says when it is there and how often it was told to stop, as a script in the project.
 const STUBBORN: &str = "#!/usr/bin/env python3
-import signal, sys, time
+import os, signal, sys, time
 count = 0
 def told(*_):
     global count
     count += 1
-    print(f'told {count}', flush=True)
+    os.write(1, f'told {count}\\n'.encode())
     if count == 3:
         sys.exit(5)
 signal.signal(signal.SIGINT, told)
-print('there', flush=True)
+os.write(1, b'there\\n')
 while True:
     time.sleep(60)
 ";

@@ -1,4 +1,4 @@
-//! Killed at any moment, aish leaves nothing behind: no shell, no command, no job, no zombie, no folder (SPEC 12).
+//! Killed at any moment, aish leaves nothing behind: no shell, no command, no job, no zombie (SPEC 12).
 //!
 //! Each run is brought to a state drawn from a seeded generator, or is killed somewhere on the way to it. `AISH_KILLS` says how many
 //! runs there are: by default some hundreds, so that the suite stays short; the figure to reach is a thousand.
