@@ -1,5 +1,5 @@
 //! Completion, colours and lines that go on, on a terminal, with each of the shells beneath (SPEC 8.9).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 #![allow(dead_code)]
 
 #[path = "shell/person.rs"]

@@ -105,7 +105,11 @@ pub fn may_be_command(line: &str, known: &Knowledge) -> bool {
     let line = line.trim_start();
     match line.split_once(char::is_whitespace) {
         None => !line.starts_with('@'),
-        Some((first, rest)) => known.kind(first).is_some() && !rest.rsplit(' ').next().unwrap_or(rest).starts_with('@'),
+        Some((first, rest)) => {
+            // What is no command yet may be one that is not known yet.
+            let may_run = known.kind(first).is_some() || !known.is_complete();
+            may_run && !rest.rsplit(' ').next().unwrap_or(rest).starts_with('@')
+        }
     }
 }
 
