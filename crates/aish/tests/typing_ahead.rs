@@ -131,6 +131,27 @@ fn stopping() {
     }
 }
 
+/// SPEC 8.7: a line that is offered corrected comes before those that wait; where it is given up, nothing behind it runs.
+#[test]
+fn giving_up_a_correction() {
+    let server = FakeServer::script([halting("first ", "last")]);
+    let (sandbox, terminal) = in_a_turn(&server, "first");
+    terminal.send_line("gti status");
+    terminal.wait_for_text("1 queued");
+    terminal.send_line("!touch made");
+    terminal.wait_for_text("2 queued");
+    server.release();
+    terminal.wait_for("the correction", |screen| {
+        screen.contents().trim_end().ends_with("$ git status")
+    });
+    terminal.send(key::CTRL_C);
+    terminal.wait_for("the line that waited", |screen| {
+        screen.contents().trim_end().ends_with("$ !touch made")
+    });
+    assert!(!sandbox.path("made").exists());
+    leave(terminal);
+}
+
 /// SPEC 3.5a: a line can be told to the turn while it runs: the model sees it in the next reply, and the screen where it was said.
 #[test]
 fn steering() {

@@ -116,6 +116,13 @@ impl Front {
         self.below.as_mut().map(Below::take_draft).unwrap_or_default()
     }
 
+    /// What was to come before them was given up: the lines that wait are the person's again.
+    pub fn hold_back(&mut self) {
+        if let Some(below) = &mut self.below {
+            below.hold_back();
+        }
+    }
+
     /// A turn begins that what is typed can go into, or ends with `None`.
     pub fn lead(&mut self, hand: Option<Steering>) {
         if let Some(below) = &mut self.below {
@@ -315,9 +322,7 @@ impl Front {
 
     /// The person stops what runs.
     fn stop(&mut self) -> Wanted {
-        if let Some(below) = &mut self.below {
-            below.hold_back();
-        }
+        self.hold_back();
         Wanted::Stop
     }
 

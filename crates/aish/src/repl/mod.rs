@@ -340,7 +340,10 @@ impl Repl {
             self.front.catch_up().await;
             let next = match self.read().await? {
                 Input::Line(line) => self.dispatch(&line).await?,
-                Input::Interrupted => Next::Prompt,
+                Input::Interrupted => {
+                    self.front.hold_back();
+                    Next::Prompt
+                }
                 Input::Why => self.dispatch_why().await?,
                 // Whoever reads is given the line that came of it.
                 Input::Edit(_) => Next::Prompt,
