@@ -121,7 +121,9 @@ fn bangs() {
     terminal.send_line("echo !$");
     wait_for_row(&terminal, "$ echo beta");
     terminal.send(key::ENTER);
-    terminal.wait_for("its output", |screen| count(&screen.contents(), "beta") == 1);
+    terminal.wait_for("its output", |screen| {
+        count(&screen.contents(), "beta") == 1 && row(screen).ends_with('❯')
+    });
     terminal.send_line("echo again: !!");
     wait_for_row(&terminal, "$ echo again: echo beta");
     terminal.send(key::CTRL_U);

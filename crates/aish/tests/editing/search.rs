@@ -88,7 +88,9 @@ fn narrow_windows() {
     let terminal = at_the_prompt_of(&sandbox, 12, 40);
     let long = "echo 0123456789012345678901234567890123456789 tail";
     terminal.send_line(&format!("{long} >/dev/null"));
-    terminal.wait_for("the prompt", |screen| row(screen).ends_with('❯'));
+    terminal.wait_for("the prompt behind it", |screen| {
+        screen.contents().contains("tail >/dev/null") && row(screen).ends_with('❯')
+    });
     for n in 0..9 {
         run(&terminal, &format!("echo n{n}"), &format!("n{n}"));
     }

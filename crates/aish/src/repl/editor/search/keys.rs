@@ -66,7 +66,7 @@ impl<M: EditMode> Searching<M> {
             (KeyCode::Home, _, _) | (KeyCode::Char('a'), true, false) => edit(EditCommand::MoveToStart { select }),
             (KeyCode::End, _, _) | (KeyCode::Char('e'), true, false) => edit(EditCommand::MoveToEnd { select }),
             (KeyCode::Char('w'), true, false) | (KeyCode::Backspace, _, true) => changed(EditCommand::BackspaceWord),
-            (KeyCode::Char('u'), true, false) => changed(EditCommand::CutFromStart),
+            (KeyCode::Char('u'), true, false) => changed(EditCommand::Clear),
             (KeyCode::Backspace, _, false) | (KeyCode::Char('h'), true, false) => changed(EditCommand::Backspace),
             (KeyCode::Delete, _, _) | (KeyCode::Char('d'), true, false) => changed(EditCommand::Delete),
             (KeyCode::Char(c), false, false) => changed(EditCommand::InsertChar(c)),
