@@ -153,7 +153,10 @@ pub fn bring_to(terminal: &Terminal, state: State) {
         }
         State::Editor => {
             enter("!vim -u NONE -i NONE note.txt");
-            terminal.wait_for("the editor", vt100::Screen::alternate_screen);
+            // What it draws when it has been struck down comes too late to be undone.
+            terminal.wait_for("the editor, drawn", |screen| {
+                screen.alternate_screen() && !screen.hide_cursor() && screen.contents().contains("note.txt")
+            });
         }
         State::Stopped => {
             enter("!sh wait-here");
