@@ -14,6 +14,7 @@ use crate::repl::{
     Confirm, Hinting, Listening, ModelChoice, ModelLine, ModelLines, Opened, Repl, ReplOptions, Visit, Welcome,
 };
 use crate::shell::{ShellSetup, program};
+use crate::term::guard::Guard;
 use aish_core::redact::Redactor;
 use aish_engine::Engine;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ enum Begun {
 /// # Errors
 /// The session or the terminal cannot be opened, or a model was named that is not there.
 pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
+    // Before there is another thread, see there.
+    let guard = Guard::install().map_err(|error| Failure::failed(format!("cannot watch the terminal: {error}")))?;
     let (engine, registry) = app.engine_without_model();
     let wanted = app.wanted_model().map(str::to_owned);
     let is_named = wanted.is_some();
@@ -112,7 +115,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
         },
         shell: shell(app),
     };
-    let left = Repl::run(engine, driver, options).await;
+    let left = Repl::run(guard, engine, driver, options).await;
     mcp.close().await;
     left.map_err(|error| Failure::failed(error.to_string()))
 }

@@ -56,12 +56,11 @@ pub struct Front {
 }
 
 impl Front {
-    /// Takes the terminal. `environment` says how it wants things to look, `gauge` when the context is nearly full.
+    /// Takes the terminal that is guarded. `environment` says how it wants things to look, `gauge` when the context is nearly full.
     ///
     /// # Errors
     /// Signals or threads are not to be had.
-    pub fn take(environment: &Environment, redactor: Redactor, gauge: Gauge) -> io::Result<Self> {
-        let guard = Guard::install()?;
+    pub fn take(guard: Guard, environment: &Environment, redactor: Redactor, gauge: Gauge) -> io::Result<Self> {
         let leaving = guard.leaving();
         let look = Look::detect(environment, rustix::stdio::stdout());
         let mut renderer = Renderer::new(look, redactor);

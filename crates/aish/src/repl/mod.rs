@@ -23,9 +23,9 @@ mod router;
 mod shell;
 mod show;
 mod turns;
+mod typing;
 mod welcome;
 mod why;
-mod typing;
 
 use crate::config::resolved::EditMode;
 use crate::mcp::{Mcp, Say};
@@ -34,6 +34,7 @@ use crate::prices::Prices;
 use crate::shell::known::Beginning;
 use crate::shell::{ShellSetup, UserShell};
 use crate::term::columns::wrapped;
+use crate::term::guard::Guard;
 use crate::term::{Form, Stream, Wishes};
 use crate::usage::Gauge;
 use aish_core::event::ModelFailed;
@@ -213,12 +214,12 @@ enum Next {
 }
 
 impl Repl {
-    /// Runs the prompt until it is left; gives the exit code. The terminal is as it was found afterwards.
+    /// Runs the prompt at the terminal that is guarded until it is left; gives the exit code. The terminal is as it was found afterwards.
     ///
     /// # Errors
     /// There is nothing to read from or write to.
-    pub async fn run(engine: Arc<Engine>, driver: Driver, options: ReplOptions) -> Result<u8, ReplError> {
-        let mut repl = Self::open(engine, driver, options)?;
+    pub async fn run(guard: Guard, engine: Arc<Engine>, driver: Driver, options: ReplOptions) -> Result<u8, ReplError> {
+        let mut repl = Self::open(guard, engine, driver, options)?;
         let left = repl.loop_on().await;
         // Whatever still ends has time to, with the terminal given back.
         repl.front.guard.restore();
@@ -230,9 +231,15 @@ impl Repl {
         left.map(|()| repl.exit_code())
     }
 
-    fn open(engine: Arc<Engine>, mut driver: Driver, mut options: ReplOptions) -> Result<Self, ReplError> {
+    fn open(
+        guard: Guard,
+        engine: Arc<Engine>,
+        mut driver: Driver,
+        mut options: ReplOptions,
+    ) -> Result<Self, ReplError> {
         let gauge = Gauge::new(Arc::clone(&engine.models));
-        let mut front = Front::take(&options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
+        let mut front =
+            Front::take(guard, &options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
         driver.watch(&front.notices);
         let notices = front.notices.clone();
         let say: Say = Arc::new(move |line| notices.status(line.to_owned()));
@@ -267,7 +274,9 @@ impl Repl {
         }
         // A line that is drawn again and again says nothing to who listens.
         if kind == Kind::Edited && front.renderer.look().form == Form::Framed {
-            front.type_ahead(engine.redactor.clone(), router.clone()).map_err(ReplError::Open)?;
+            front
+                .type_ahead(engine.redactor.clone(), router.clone())
+                .map_err(ReplError::Open)?;
         }
         let began_after = driver.session().last_seq();
         let words = Words::default();

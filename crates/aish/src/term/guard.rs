@@ -6,6 +6,7 @@
 
 use super::tty::is_foreground;
 use super::{footer, job};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -47,7 +48,8 @@ struct Found {
 }
 
 impl Guard {
-    /// Remembers the terminal on standard input, if it is one, and watches the signals.
+    /// Remembers the terminal on standard input, if it is one, and watches the signals. To be called while the process has one
+    /// thread only: a signal that comes meanwhile waits for this thread, and another one would let it go by.
     ///
     /// # Errors
     /// Signals cannot be watched.
@@ -66,7 +68,7 @@ impl Guard {
             is_left: AtomicBool::new(false),
         });
         let (leave, _) = watch::channel(None);
-        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGQUIT, SIGTSTP])?;
+        let mut signals = watched_signals()?;
         let handle = signals.handle();
         let (watched, leaver) = (Arc::clone(&found), leave.clone());
         // A thread, not a task: a runtime that is stuck in a write must not keep the terminal.
@@ -75,10 +77,7 @@ impl Guard {
                 if signal == SIGTSTP {
                     watched.stop();
                 } else {
-                    watched.is_left.store(true, Ordering::Relaxed);
-                    watched.restore();
-                    watched.end_editor();
-                    leave_or_die(&leaver, signal);
+                    watched.leave(&leaver, signal);
                 }
             }
         })?;
@@ -219,6 +218,20 @@ impl Found {
         }
     }
 
+    /// Gives the terminal back, then asks the program to leave: whoever ends it must find that done.
+    fn leave(&self, leave: &watch::Sender<Option<u8>>, signal: i32) {
+        let status = SIGNAL_STATUS_BASE + signal;
+        // A terminal that goes away often sends two signals at once: the first decides, and its time runs already.
+        if leave.borrow().is_some() {
+            return;
+        }
+        die_in_the_end(status);
+        self.is_left.store(true, Ordering::Relaxed);
+        self.restore();
+        self.end_editor();
+        leave.send_replace(Some(u8::try_from(status).unwrap_or(u8::MAX)));
+    }
+
     /// As the terminal's stop key wants it: stopped, with the terminal as the shell expects it; then on as before.
     fn stop(&self) {
         if !job::can_be_continued() {
@@ -241,13 +254,20 @@ impl Found {
     }
 }
 
-fn leave_or_die(leave: &watch::Sender<Option<u8>>, signal: i32) {
-    let status = SIGNAL_STATUS_BASE + signal;
-    // A terminal that goes away often sends two signals at once: the first decides, and its time runs already.
-    if leave.borrow().is_some() {
-        return;
-    }
-    leave.send_replace(Some(u8::try_from(status).unwrap_or(u8::MAX)));
+/// The signals, watched from now on. Between a handler's beginning to be called and its knowing what to do the library loses one
+/// that comes; so they are held back meanwhile.
+fn watched_signals() -> io::Result<Signals> {
+    let held: SigSet = [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGTSTP]
+        .into_iter()
+        .collect();
+    let before = held.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let signals = Signals::new([SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]);
+    before.thread_set_mask()?;
+    signals
+}
+
+/// Ends the process with that status if it has not ended by itself in time.
+fn die_in_the_end(status: i32) {
     let spawned = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
         std::thread::sleep(Duration::from_millis(LEAVE_MS_MAX));
         low_level::exit(status);
