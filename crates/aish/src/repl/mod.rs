@@ -2,7 +2,8 @@
 //!
 //! [`Repl::run`] is all the rest of the program needs. Lines come from an editor on a terminal and from a plain reader
 //! everywhere else ([`reader`]); where a line goes is decided by [`route`]; [`turns`] drives the engine and asks; [`front`]
-//! shows. Nothing here knows how a model is reached or a rule is saved: that comes in with [`ReplOptions`].
+//! shows; [`open`] sets all of them up. Nothing here knows how a model is reached or a rule is saved: that comes in with
+//! [`ReplOptions`].
 
 mod commands;
 mod complete;
@@ -14,6 +15,8 @@ mod front;
 mod mcp;
 mod mentioned;
 mod meta;
+mod open;
+mod options;
 mod prompt;
 mod proposals;
 mod reader;
@@ -27,31 +30,22 @@ mod typing;
 mod welcome;
 mod why;
 
-use crate::config::resolved::EditMode;
-use crate::mcp::{Mcp, Say};
-use crate::paths::Environment;
-use crate::prices::Prices;
-use crate::shell::known::Beginning;
-use crate::shell::{ShellSetup, UserShell};
+use crate::shell::UserShell;
+use crate::term::Stream;
 use crate::term::columns::wrapped;
 use crate::term::guard::Guard;
-use crate::term::{Form, Stream, Wishes};
-use crate::usage::Gauge;
-use aish_core::event::ModelFailed;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{Driver, Engine};
-use complete::desk::{Questions, attend, desk};
-use complete::{Completion, Words};
+use complete::Words;
+use complete::desk::{Questions, attend};
 pub use editor::Hinting;
 use editor::recall::Recall;
-use editor::{Editor, EditorSetup};
 use front::Front;
-use futures_util::future::BoxFuture;
+pub use options::{Advice, ListModels, ModelChoice, ModelLine, ModelLines, Opened, ReplOptions, SaveRule};
 use prompt::PromptText;
 pub use proposals::Confirm;
-use reader::{Input, Lines, Reader};
-use reedline::ExternalPrinter;
-use router::{Router, kept};
+use reader::{Input, Reader};
+use router::Router;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,10 +55,6 @@ use turns::TurnEnd;
 use welcome::Unmarked;
 pub use welcome::{Listening, Visit, Welcome};
 
-/// The name of the file of `:` lines in the data directory.
-const HISTORY_NAME: &str = "history";
-/// Pieces of text that may wait to be shown above the line being edited.
-const LINES_ABOVE_MAX: usize = 64;
 /// Exit codes (SPEC 10.2) of a session without a terminal, whose last turn is what it was run for.
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
@@ -80,79 +70,6 @@ pub enum ReplError {
     /// Lines cannot be read any more.
     #[error("cannot read what is typed: {0}")]
     Read(#[source] io::Error),
-}
-
-/// A model that can be chosen, for `:models`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelLine {
-    /// What it is called here; empty for a line about those that are left out.
-    pub name: String,
-    /// Where it is and where that is known from, one line.
-    pub origin: String,
-}
-
-/// All models that can be chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelLines {
-    /// A line each.
-    pub lines: Vec<ModelLine>,
-    /// What a person should know of the search, line by line: who did not tell, why there is none.
-    pub remarks: Vec<String>,
-}
-
-/// Saves an allow rule; says in which file, or why not.
-pub type SaveRule = Box<dyn FnMut(&str) -> Result<PathBuf, String> + Send>;
-/// Finds all models there are; may look around on the network.
-pub type ListModels = Box<dyn Fn() -> BoxFuture<'static, ModelLines> + Send>;
-/// Lets the session begin with a model, once somebody has said which there are; gives what a person should know, line by line.
-pub type ModelChoice = BoxFuture<'static, Vec<String>>;
-
-/// Whether the session had a life before this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opened {
-    /// It is new.
-    New,
-    /// It was restored, and whoever opened it has said so: it is shown again, and what waits in it is asked.
-    Restored,
-}
-
-/// What to do about a failure of a model, where somebody knows.
-pub type Advice = Box<dyn Fn(&ModelFailed) -> Option<String> + Send>;
-
-/// What the prompt needs besides the engine.
-pub struct ReplOptions {
-    /// The variables of the process: `HOME`, `TERM`, `NO_COLOR`.
-    pub environment: Environment,
-    /// Where the history is kept.
-    pub data_dir: PathBuf,
-    /// Whether the session had a life before.
-    pub opened: Opened,
-    /// Said first, at a terminal only.
-    pub welcome: Option<Welcome>,
-    /// How the person wants things to look.
-    pub wishes: Wishes,
-    /// What still has to be awaited before a model can be asked.
-    pub choice: Option<ModelChoice>,
-    /// For models that give no answer.
-    pub advice: Advice,
-    /// Names that complete after `:model` before the models were listed.
-    pub model_names: Vec<String>,
-    /// For `:models`.
-    pub models: ListModels,
-    /// For the answer `s`.
-    pub save_rule: SaveRule,
-    /// Whether a command that a reply proposes is asked about where policy allows it.
-    pub confirm: Confirm,
-    /// What replies cost.
-    pub prices: Prices,
-    /// The MCP servers; closed by whoever opened them.
-    pub mcp: Arc<Mcp>,
-    /// Which keys edit the line.
-    pub edit_mode: EditMode,
-    /// Whether what was typed before is hinted at.
-    pub hints: Hinting,
-    /// The user's shell, for a terminal; `None` where there is none that can be driven.
-    pub shell: Option<ShellSetup>,
 }
 
 /// The prompt.
@@ -229,117 +146,6 @@ impl Repl {
         }
         repl.front.catch_up().await;
         left.map(|()| repl.exit_code())
-    }
-
-    fn open(
-        guard: Guard,
-        engine: Arc<Engine>,
-        mut driver: Driver,
-        mut options: ReplOptions,
-    ) -> Result<Self, ReplError> {
-        let gauge = Gauge::new(Arc::clone(&engine.models));
-        let mut front =
-            Front::take(guard, &options.environment, engine.redactor.clone(), gauge).map_err(ReplError::Open)?;
-        driver.watch(&front.notices);
-        let notices = front.notices.clone();
-        let say: Say = Arc::new(move |line| notices.status(line.to_owned()));
-        options.mcp.listen(Arc::clone(&say));
-        front.attend(options.mcp.clerk(&engine, options.environment.clone(), say));
-        let stdin_is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
-        let able = front.renderer.look();
-        let kind = match (stdin_is_terminal, able.form) {
-            (true, Form::Framed) => Kind::Edited,
-            (true, Form::Plain) => Kind::Dumb,
-            (false, _) => Kind::Piped,
-        };
-        front.renderer.set_look(able.wished(options.wishes));
-        let shell = options.shell.take().filter(|_| kind == Kind::Edited).map(|setup| {
-            let notices = front.notices.clone();
-            let program = setup.program.clone();
-            let shell = UserShell::new(setup, Arc::new(move |line| notices.status(line.to_owned())));
-            shell.known().begin(&Beginning {
-                program: &program,
-                path: options.environment.path("PATH"),
-                home: options.environment.path("HOME"),
-            });
-            shell
-        });
-        let router = shell.as_ref().map(|shell| {
-            let (corrections, remark) = kept::load(&kept::path(&options.data_dir));
-            remark.into_iter().for_each(|remark| front.notices.status(remark));
-            Router::new(shell.known(), corrections)
-        });
-        if kind == Kind::Edited {
-            front.keep_quiet();
-        }
-        // A line that is drawn again and again says nothing to who listens.
-        if kind == Kind::Edited && front.renderer.look().form == Form::Framed {
-            front
-                .type_ahead(engine.redactor.clone(), router.clone())
-                .map_err(ReplError::Open)?;
-        }
-        let began_after = driver.session().last_seq();
-        let words = Words::default();
-        let (desk, questions) = desk();
-        let names = options.model_names.clone();
-        let home = options.environment.path("HOME").map(std::path::Path::to_owned);
-        words.update(|words| {
-            words.models = names;
-            words.home = home;
-            words.servers = Some(mcp::Reach::new(
-                Arc::clone(&options.mcp),
-                tokio::runtime::Handle::current(),
-            ));
-        });
-        let above = ExternalPrinter::new(LINES_ABOVE_MAX);
-        let to_above = above.sender();
-        let recall = Recall::new(options.data_dir.join(HISTORY_NAME), router.clone());
-        let reader = match kind {
-            Kind::Edited => {
-                recall.look_back(Arc::clone(&engine.store), front.notices.clone());
-                let setup = EditorSetup {
-                    recall: recall.clone(),
-                    edit_mode: options.edit_mode,
-                    hints: options.hints,
-                    completion: Completion::new(words.clone(), router.clone(), Some(desk)),
-                    colour: front.renderer.look().colour,
-                    background: front.renderer.look().background,
-                    notices: front.notices.clone(),
-                    above,
-                    router: router.clone(),
-                };
-                Reader::start(move || Editor::new(setup))
-            }
-            Kind::Dumb | Kind::Piped => Reader::start(|| Lines::new(io::stdin().lock())),
-        };
-        let choosing = options.choice.take().map(|choice| {
-            let notices = front.notices.clone();
-            tokio::spawn(async move {
-                for remark in choice.await {
-                    notices.status(remark);
-                }
-            })
-        });
-        Ok(Self {
-            choosing,
-            reader: reader.map_err(ReplError::Open)?,
-            above: to_above,
-            engine,
-            driver,
-            options,
-            front,
-            kind,
-            words,
-            questions,
-            recall,
-            shell,
-            router,
-            previous_directory: None,
-            last: None,
-            began_after,
-            prefill: String::new(),
-            left_shell: None,
-        })
     }
 
     async fn loop_on(&mut self) -> Result<(), ReplError> {

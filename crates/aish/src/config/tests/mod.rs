@@ -6,7 +6,9 @@ mod layering;
 mod mistakes;
 mod reach;
 
-use super::resolved::{ApprovalConfig, Cwd, CwdBase, EditMode, McpConfig, McpTransport, ShellConfig, ToolsConfig, UiConfig};
+use super::resolved::{
+    ApprovalConfig, Cwd, CwdBase, EditMode, McpConfig, McpTransport, ShellConfig, ToolsConfig, UiConfig,
+};
 use super::*;
 use crate::paths::Environment;
 use crate::term::{Background, Form};
