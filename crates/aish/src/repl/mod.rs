@@ -41,7 +41,7 @@ use complete::desk::{Questions, attend};
 pub use editor::Hinting;
 use editor::recall::Recall;
 use front::Front;
-pub use options::{Advice, ListModels, ModelChoice, ModelLine, ModelLines, Opened, ReplOptions, SaveRule};
+pub use options::{ModelChoice, ModelLine, ModelLines, Opened, ReplOptions, SaveRule};
 use prompt::PromptText;
 pub use proposals::Confirm;
 use reader::{Input, Reader};
