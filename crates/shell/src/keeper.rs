@@ -1,21 +1,25 @@
 //! The thread that looks after one shell: it alone reads and writes the shell's terminal.
 //!
 //! Commands wait in a queue until the shell waits for one; [`ask`] is about hidden lines, [`patience`] about what has to happen
-//! though nothing came, and about the person who would not wait.
+//! though nothing came, and about the person who would not wait; [`interrupt`] about a Ctrl-C that a shell loses, [`leave`] about
+//! the end.
 
 mod ask;
+mod interrupt;
+mod leave;
 mod patience;
 
 use crate::capture::Capture;
 use crate::dialect::Dialect;
 use crate::folder::{self, Folder};
-use crate::live::{Ended, Ran, Relay, Shared, Size, Stage, directory_of};
+use crate::live::{Ended, Ran, Relay, Shared, Size, directory_of};
 use crate::marks::Marks;
 use crate::phase::{Phase, Step};
+use interrupt::Pressed;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Signal, kill_process_group};
 use std::collections::VecDeque;
 use std::io;
 use std::mem::discriminant;
@@ -29,8 +33,6 @@ use tokio::sync::oneshot;
 const PIECE_BYTES: usize = 64 * 1024;
 /// Bytes of keys that wait for a program to read them; more are left in the terminal.
 const KEYS_WAITING_MAX: usize = 64 * 1024;
-/// Between hanging up and killing.
-const HANG_UP_GRACE_MS: u64 = 500;
 /// Stack of the thread.
 const STACK_BYTES: usize = 512 * 1024;
 /// Around what is pasted, so that the shell's line editor takes it as it is.
@@ -112,6 +114,8 @@ pub struct Keeper {
     aside_times: Option<(Instant, Instant)>,
     /// When Ctrl-C was last pressed to withdraw a line.
     withdrawn_at: Option<Instant>,
+    /// A Ctrl-C of the person's that nobody may have got.
+    pressed: Option<Pressed>,
     beside: Box<dyn FnMut(&str) + Send>,
     size: Option<Size>,
     buffer: Vec<u8>,
@@ -150,6 +154,7 @@ impl Keeper {
             aside: Capture::new(),
             aside_times: None,
             withdrawn_at: None,
+            pressed: None,
             beside: kept.beside,
             size: None,
             buffer: vec![0; PIECE_BYTES],
@@ -192,6 +197,7 @@ impl Keeper {
         self.ask_next();
         self.take_keys();
         self.look_at_the_clock();
+        self.note_interrupt();
         self.write();
         Next::GoOn
     }
@@ -436,58 +442,5 @@ impl Keeper {
             ws_ypixel: 0,
         };
         let _ = rustix::termios::tcsetwinsize(&self.terminal, window);
-    }
-
-    fn has_exited(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
-    }
-
-    /// Takes what the shell still wrote, ends it if it is still there, and tells whoever waits.
-    fn end(mut self) {
-        if !self.has_exited() {
-            self.hang_up();
-        }
-        while self.read_rest() {}
-        let rest = self.marks.rest();
-        if self.phase == Phase::Running {
-            self.act(Step::Show(rest));
-        }
-        let stage = match self.phase {
-            Phase::Starting => Stage::Starting,
-            Phase::Idle
-            | Phase::Typed(_)
-            | Phase::Running
-            | Phase::Over(_)
-            | Phase::Taking(_)
-            | Phase::Withdrawn(_)
-            | Phase::Ahead
-            | Phase::Asked => Stage::Started,
-        };
-        let how = self.shared.ended(self.child.wait(), stage);
-        self.tell_aside();
-        self.finish(Ended::ShellEnded(how));
-    }
-
-    fn read_rest(&mut self) -> bool {
-        let mut sources = [PollFd::new(&self.terminal, PollFlags::IN)];
-        let now = Timespec::default();
-        let _ = poll(&mut sources, Some(&now));
-        let has_more = sources.iter().any(|source| source.revents().contains(PollFlags::IN));
-        has_more && self.read() == Next::GoOn
-    }
-
-    /// As a terminal that is closed does; a shell that does not mind is killed.
-    fn hang_up(&mut self) {
-        let Ok(id) = i32::try_from(self.child.id()) else { return };
-        let Some(pid) = Pid::from_raw(id) else { return };
-        let _ = kill_process(pid, Signal::HUP);
-        let until = Instant::now() + Duration::from_millis(HANG_UP_GRACE_MS);
-        while !self.has_exited() {
-            if Instant::now() >= until {
-                let _ = kill_process_group(pid, Signal::KILL);
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 }

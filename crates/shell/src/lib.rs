@@ -16,6 +16,7 @@ mod live;
 pub mod marks;
 pub mod modes;
 mod phase;
+mod processes;
 pub mod route;
 
 pub use capture::Capture;

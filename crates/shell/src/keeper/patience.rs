@@ -44,6 +44,7 @@ impl Keeper {
             self.phase_due(),
             self.withdraw_due(),
             self.ask_until(),
+            self.interrupt_due(now),
             keys,
         ]
         .into_iter()
@@ -65,6 +66,7 @@ impl Keeper {
             self.withdraw();
         }
         self.give_up_asking(now);
+        self.interrupt_again();
         if self.aside_due().is_some_and(|due| now >= due) {
             self.tell_aside();
         }

@@ -1,0 +1,86 @@
+//! A Ctrl-C that strikes while the shell starts a program.
+//!
+//! Between two programs of a line the terminal is the shell's, or that of a child that has not become its program yet; a signal
+//! that comes in that moment is taken by the shell's own handler and stops nothing: the program that is just being started runs
+//! on, in bash alone on a terminal as well. So it is remembered who had the terminal when the key went there, and the program
+//! that did not get its signal gets it once.
+
+use super::{CTRL_C, Keeper};
+use crate::phase::Phase;
+use crate::processes;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::time::{Duration, Instant};
+
+/// How often it is looked who has the terminal now.
+const LOOK_MS: u64 = 10;
+/// After that long a child of the shell that has not become another program is none that will: it is a part of the shell's line.
+const BECOMES_MS: u64 = 60;
+/// How long a program that is being started may take to have the terminal, on a machine with much else to do.
+const STARTS_MS: u64 = 500;
+
+/// A Ctrl-C that nobody may have got.
+#[derive(Clone, Copy, Debug)]
+pub struct Pressed {
+    at: Instant,
+    to: To,
+}
+
+/// Who had the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    /// The shell.
+    Shell,
+    /// A child of its that was no other program yet.
+    Child(Pid),
+}
+
+impl Keeper {
+    /// To be called before keys are written.
+    pub(super) fn note_interrupt(&mut self) {
+        if self.phase != Phase::Running || !self.pending.contains(&CTRL_C) {
+            return;
+        }
+        // Whoever presses it again was not heard, or is now.
+        self.pressed = self.possessor().map(|to| Pressed { at: Instant::now(), to });
+    }
+
+    /// When it is looked again; `None` where nothing can have been lost.
+    pub(super) fn interrupt_due(&self, now: Instant) -> Option<Instant> {
+        self.pressed.map(|_| now + Duration::from_millis(LOOK_MS))
+    }
+
+    /// Interrupts the program that was being started when Ctrl-C was pressed.
+    pub(super) fn interrupt_again(&mut self) {
+        let Some(pressed) = self.pressed else { return };
+        let waited = pressed.at.elapsed();
+        if self.phase != Phase::Running || waited > Duration::from_millis(STARTS_MS) {
+            self.pressed = None;
+            return;
+        }
+        let Ok(group) = rustix::termios::tcgetpgrp(&self.terminal) else {
+            return;
+        };
+        let has_lost_it = match (self.possessor(), pressed.to) {
+            (Some(To::Shell), _) => return,
+            (Some(To::Child(child)), _) => child == group && waited > Duration::from_millis(BECOMES_MS),
+            (None, To::Shell) => true,
+            (None, To::Child(child)) => child == group,
+        };
+        if has_lost_it {
+            self.pressed = None;
+            // One that has ended meanwhile needs none.
+            let _ = kill_process_group(group, Signal::INT);
+        }
+    }
+
+    /// Who of the shell's has the terminal; `None` where another program has it.
+    fn possessor(&self) -> Option<To> {
+        let group = rustix::termios::tcgetpgrp(&self.terminal).ok()?;
+        let shell = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)?;
+        if group == shell {
+            return Some(To::Shell);
+        }
+        let is_shell = processes::program(group).is_some_and(|program| Some(program) == processes::program(shell));
+        is_shell.then_some(To::Child(group))
+    }
+}

@@ -1,0 +1,120 @@
+//! The processes of a shell's session, as the system lists them.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::path::PathBuf;
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Process {
+    pub id: Pid,
+    /// What it runs; `None` where that is not ours to know.
+    pub program: Option<PathBuf>,
+}
+
+/// The program that a process runs; `None` where it has ended, or is somebody else's.
+pub fn program(id: Pid) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{}/exe", id.as_raw_nonzero())).ok()
+}
+
+/// Those that live in the session of that shell, without the shell, and that began `since_ticks` after the system's start or
+/// later.
+pub fn of_session(shell: Pid, since_ticks: u64) -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let ids = ids.filter_map(Pid::from_raw).filter(|id| *id != shell);
+    let is_its = |id: &Pid| {
+        let stat = fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
+        stat_of(&String::from_utf8_lossy(&stat)).is_some_and(|stat| {
+            stat.session == shell.as_raw_nonzero().get() && stat.start_ticks >= since_ticks && stat.is_alive
+        })
+    };
+    let found = ids.filter(is_its);
+    found
+        .map(|id| Process {
+            id,
+            program: program(id),
+        })
+        .collect()
+}
+
+/// Whether a process was told to outlive its terminal (`nohup`); so for one that has ended.
+pub fn ignores_hang_up(id: Pid) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero())) else {
+        return true;
+    };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // Bit 0 is signal 1, which is this one.
+    ignored.is_none_or(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 == 1))
+}
+
+/// Now, in ticks since the system's start.
+pub fn now_ticks() -> u64 {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let hundredths: String = uptime
+        .chars()
+        .take_while(|c| *c != ' ')
+        .filter(char::is_ascii_digit)
+        .collect();
+    hundredths.parse::<u64>().unwrap_or(0) * TICKS_PER_S / 100
+}
+
+/// Ticks in which the system tells when a process began; the same on every machine we run on.
+pub const TICKS_PER_S: u64 = 100;
+
+/// As a terminal that is closed does to the program that has it, and wakes one that is stopped.
+pub fn hang_up(id: Pid) {
+    let _ = kill_process(id, Signal::HUP);
+    let _ = kill_process(id, Signal::CONT);
+}
+
+/// What is read of `/proc/ID/stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    session: i32,
+    start_ticks: u64,
+    is_alive: bool,
+}
+
+/// The name in parentheses may hold anything, so fields count from the last one; the first behind it is the state.
+fn stat_of(stat: &str) -> Option<Stat> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    Some(Stat {
+        session: fields.get(3)?.parse().ok()?,
+        start_ticks: fields.get(19)?.parse().ok()?,
+        is_alive: !matches!(*fields.first()?, "Z" | "X" | "x"),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// SPEC 8.7: a name made to look like the fields behind it misleads nobody.
+    #[test]
+    fn names_mislead_nobody() {
+        let stat = "7 (a) R 1 1) S 3 4 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10";
+        let expect = Stat {
+            session: 5,
+            start_ticks: 987_654,
+            is_alive: true,
+        };
+        assert_eq!(stat_of(stat), Some(expect));
+        assert!(!stat_of(&stat.replace(") S", ") Z")).unwrap().is_alive);
+        assert_eq!(stat_of("7 (x) S 1"), None);
+        assert_eq!(stat_of(""), None);
+    }
+
+    /// SPEC 8.7: a process that runs is found in its session, and began before now.
+    #[test]
+    fn own_session() {
+        let session = rustix::process::getsid(None).unwrap();
+        let own = rustix::process::getpid();
+        assert!(own == session || of_session(session, 0).iter().any(|process| process.id == own));
+        assert!(of_session(session, now_ticks() + TICKS_PER_S).is_empty());
+    }
+}
