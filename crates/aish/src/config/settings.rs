@@ -4,14 +4,17 @@
 //!
 //! A key is a path such as `models.<name>.base_url`; a segment in angle brackets stands for a name the user chooses.
 
+mod mcp;
 mod table;
 mod ui;
 
 pub use table::WHY_NOT_ELSEWHERE;
 
 /// Every setting there is, in the order of the reference.
-pub const SETTINGS: &[Setting] =
-    &joined::<{ table::SETTINGS.len() + ui::SETTINGS.len() }>(table::SETTINGS, ui::SETTINGS);
+pub const SETTINGS: &[Setting] = &joined::<{ FIRST.len() + ui::SETTINGS.len() }>(FIRST, ui::SETTINGS);
+
+/// Those before the last section.
+const FIRST: &[Setting] = &joined::<{ table::SETTINGS.len() + mcp::SETTINGS.len() }>(table::SETTINGS, mcp::SETTINGS);
 
 /// One setting.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
-//! The table of settings. Its order is that of the reference; sections stand together.
+//! The settings of the models and of what is done with them. Their order is that of the reference; sections stand together.
 
 use super::{Kind, Project, Setting};
 use aish_provider::price::PRICE_USD_MAX;
 
 /// Limits of a number of rounds.
-const ROUNDS: Kind = Kind::Integer(1, 1000);
+pub const ROUNDS: Kind = Kind::Integer(1, 1000);
 /// Limits of a number of tokens: more than any model has, small enough to compute with.
 const TOKENS: Kind = Kind::Integer(1, 100_000_000);
 /// A price.
@@ -27,10 +27,12 @@ const PRESET_NAMES: &[&str] = &[
 ];
 /// Why a project does not choose where conversations go.
 pub const WHY_NOT_ELSEWHERE: &str = "it would let the project choose where your keys and conversations go";
-const NO_KEYS: Project = Project::Refused(WHY_NOT_ELSEWHERE);
-const NO_MODE: Project = Project::Refused("what runs unasked is yours to decide");
+/// A project does not set where a key goes.
+pub const NO_KEYS: Project = Project::Refused(WHY_NOT_ELSEWHERE);
+/// A project does not set what runs unasked.
+pub const NO_MODE: Project = Project::Refused("what runs unasked is yours to decide");
 
-/// Every setting there is, in the order of the reference.
+/// All but those of MCP servers and of how things look, in the order of the reference.
 pub const SETTINGS: &[Setting] = &[
     Setting::new(
         "default_model",
@@ -377,119 +379,6 @@ pub const SETTINGS: &[Setting] = &[
     )
     .default("true")
     .env("AISH_TOOLS_PARALLEL"),
-    Setting::new(
-        "mcp.max_tool_depth",
-        ROUNDS,
-        "8",
-        "Rounds with a call to an MCP server one turn may take; they count towards `max_tool_turns` too.",
-    )
-    .default("8")
-    .env("AISH_MCP_MAX_TOOL_DEPTH"),
-    Setting::new(
-        "mcp.servers.<alias>.url",
-        Kind::Url,
-        r#""http://boltzmann.example:8080/mcp""#,
-        "The address of a server that is reached over HTTP. A server has either a `url` or a `command`.",
-    ),
-    Setting::new(
-        "mcp.servers.<alias>.command",
-        Kind::Texts,
-        r#"["mcp-server-git", "--repository", "."]"#,
-        "The program of a server that runs here, then its arguments. It is started as it stands; no shell reads it.",
-    ),
-    Setting::new(
-        "mcp.servers.<alias>.auth_token",
-        Kind::Text,
-        r#""…""#,
-        "The bearer token itself. Prefer `auth_env`.",
-    )
-    .secret(),
-    Setting::new(
-        "mcp.servers.<alias>.auth_env",
-        Kind::Variable,
-        r#""BOLTZMANN_MCP_TOKEN""#,
-        "The environment variable that holds the bearer token, where there is no `auth_token`.",
-    )
-    .project(NO_KEYS),
-    Setting::new(
-        "mcp.servers.<alias>.headers.<header>",
-        Kind::Text,
-        r#""${TEAM:-tools}""#,
-        "A further HTTP header. `${VAR}` and `${VAR:-default}` stand for environment variables, except in a project's file.",
-    )
-    .secret(),
-    Setting::new(
-        "mcp.servers.<alias>.env.<variable>",
-        Kind::AnyText,
-        r#""/srv/notes""#,
-        "A variable of the child's environment, which is otherwise minimal. `${VAR}` works as in `headers`.",
-    )
-    .secret(),
-    Setting::new(
-        "mcp.servers.<alias>.cwd",
-        Kind::Text,
-        r#""~/notes""#,
-        "The directory a `command` starts in: absolute, below `~/`, or relative to the directory of your configuration file, in a \
-         project's file to the project. `${VAR}` works as in `headers`. Without it, where aish works.",
-    ),
-    Setting::new(
-        "mcp.servers.<alias>.enabled",
-        Kind::Bool,
-        "false",
-        "Whether the server is connected to. `false` keeps it, listed as disabled.",
-    )
-    .default("true"),
-    Setting::new(
-        "mcp.servers.<alias>.timeout_s",
-        Kind::Integer(1, 3600),
-        "30",
-        "Seconds one request may take.",
-    )
-    .default("30"),
-    Setting::new(
-        "mcp.servers.<alias>.protocol",
-        Kind::Choice(&["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]),
-        r#""2025-03-26""#,
-        "The protocol version to speak. Without it, aish finds out.",
-    ),
-    Setting::new(
-        "mcp.servers.<alias>.enabled_tools",
-        Kind::Texts,
-        r#"["read_file"]"#,
-        "Only these tools of the server, by their bare names; an empty list means all.",
-    )
-    .default("[]"),
-    Setting::new(
-        "mcp.servers.<alias>.disabled_tools",
-        Kind::Texts,
-        r#"["delete_file"]"#,
-        "Never these tools of the server.",
-    )
-    .default("[]"),
-    Setting::new(
-        "mcp.servers.<alias>.required",
-        Kind::Bool,
-        "true",
-        "Whether one-shot use fails when the server cannot be reached.",
-    )
-    .default("false"),
-    Setting::new(
-        "mcp.servers.<alias>.trusted",
-        Kind::Bool,
-        "true",
-        "Whether the server's own word on which of its tools only read is believed in mode `auto`.",
-    )
-    .default("false")
-    .project(NO_MODE),
-    Setting::new(
-        "mcp.auto_approve.<tool>",
-        Kind::Bool,
-        "true",
-        "Whether a tool runs unasked: `\"alias.tool\"`, `\"alias.*\"` for all tools of a server, or a built-in's name. An \
-         exact `false` overrides a `*`. Quote names with a dot. As with `approval.allow`, this speaks of your own servers, never \
-         of a project's.",
-    )
-    .project(NO_MODE),
 ];
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod layering;
 mod mistakes;
+mod project;
 mod reach;
 
 use super::resolved::{
