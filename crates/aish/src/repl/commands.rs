@@ -24,7 +24,7 @@ impl Repl {
     /// Does it.
     pub(super) async fn meta(&mut self, command: Meta) -> Result<Next, ReplError> {
         match command {
-            Meta::Help => self.front.print(&meta::help()).await,
+            Meta::Help => self.front.print(&meta::help(self.front.renderer.look().width())).await,
             Meta::Model(None) => {
                 let name = self.engine.settings().model;
                 let name = if name.is_empty() { "none".to_owned() } else { name };

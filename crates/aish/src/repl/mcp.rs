@@ -35,7 +35,7 @@ impl Repl {
         };
         let mcp = Arc::clone(&self.options.mcp);
         match what {
-            What::Help => self.front.print(&table::help()).await,
+            What::Help => self.front.print(&table::help(self.front.renderer.look().width())).await,
             What::List => {
                 let text = mcp.list(self.front.renderer.look().width());
                 self.show_servers_words(text).await;

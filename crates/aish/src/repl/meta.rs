@@ -1,5 +1,6 @@
 //! Meta commands: one table, from which `:help`, completion and the reading of a line are all made.
 
+use crate::term::columns::{beside, wrapped};
 use aish_core::policy::ApprovalMode;
 use aish_mcp::Alias;
 use std::num::NonZeroUsize;
@@ -214,9 +215,10 @@ pub const COMMANDS: &[Command] = &[
 
 /// What begins `:help`: the two things a line can be.
 const FIRST: &str = "\
-A command runs in your shell, a question goes to the model: the prompt shows
-which before Enter. Ctrl-T flips it; ! or ? in front of the line forces it.
-";
+A command runs in your shell, a question goes to the model: the prompt shows \
+which before Enter. Ctrl-T flips it; ! or ? in front of the line forces it.";
+/// Columns in which that is written at most.
+const SENTENCE_COLUMNS_MAX: usize = 79;
 
 /// What is not a meta command, for `:help`.
 const OTHER_INPUT: &[(&str, &str)] = &[
@@ -302,16 +304,14 @@ fn usage(command: &Command) -> String {
     [command.name, command.arguments].join(" ").trim_end().to_owned()
 }
 
-/// What `:help` says: one screen.
-pub fn help() -> String {
+/// What `:help` says in so many columns: one screen, where it is of the usual size.
+pub fn help(columns: usize) -> String {
     let commands = COMMANDS
         .iter()
         .map(|command| (format!(":{}", usage(command)), command.help));
     let others = OTHER_INPUT.iter().map(|(input, help)| ((*input).to_owned(), *help));
     let lines: Vec<(String, &str)> = commands.chain(others).collect();
-    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
-    let lines = lines.iter().map(|(left, help)| format!("  {left:width$}  {help}\n"));
-    FIRST.to_owned() + &lines.collect::<String>()
+    wrapped(FIRST, columns.min(SENTENCE_COLUMNS_MAX)) + &beside(&lines, columns)
 }
 
 #[cfg(test)]
@@ -362,7 +362,7 @@ mod tests {
     /// `:help` fits one screen of 24 rows and 80 columns.
     #[test]
     fn help_fits_a_screen() {
-        let help = help();
+        let help = help(79);
         assert!(help.lines().count() < 24);
         assert!(help.lines().all(|line| line.chars().count() < 80), "{help}");
         insta::assert_snapshot!(help, @"
@@ -389,5 +389,78 @@ mod tests {
           Alt-W, or ? alone        asks why the last command failed
           Ctrl-C                   stops what runs, or clears the line; quits nothing
         ");
+    }
+
+    /// SPEC 8.9: in a narrow terminal no word of it is broken.
+    #[test]
+    fn help_in_a_narrow_terminal() {
+        let help = help(43);
+        assert!(help.lines().all(|line| line.chars().count() < 44), "{help}");
+        insta::assert_snapshot!(help, @"
+        A command runs in your shell, a question
+        goes to the model: the prompt shows which
+        before Enter. Ctrl-T flips it; ! or ? in
+        front of the line forces it.
+          :help
+              this list
+          :model [NAME]
+              another model from now on, the same
+              conversation
+          :models
+              the models there are
+          :tools
+              the tools the model may call
+          :policy [ask|auto|full]
+              the rules that hold, or when to ask
+              from now on
+          :clear
+              empties the context; the ledger keeps
+              everything
+          :resume [ID]
+              go on with a session: that one, or
+              the last used
+          :sessions
+              the sessions used last
+          :show [CALL]
+              the whole result of a call: that one,
+              or the last
+          :copy [N|all]
+              the last reply's code to the
+              clipboard, or all of it
+          :thinking
+              what the model thought last, in full
+          :usage
+              tokens, cost, and how full the
+              context is
+          :mcp [COMMAND]
+              MCP servers; alone it lists its
+              commands
+          :quit
+              leave; Ctrl-D on an empty line does
+              the same
+          @path, @alias:uri
+              in a question: that file, image or
+              resource goes too
+          :alias.prompt
+              that MCP server's prompt; key=value
+              fills it in
+          Tab, Ctrl-R, Alt-Enter
+              completes; searches the history;
+              begins another line
+          while it answers
+              Enter keeps a line for later;
+              Alt-Enter tells it now
+          Alt-W, or ? alone
+              asks why the last command failed
+          Ctrl-C
+              stops what runs, or clears the line;
+              quits nothing
+        ");
+    }
+
+    /// Where nothing is laid out, each line is one line.
+    #[test]
+    fn help_without_a_width() {
+        assert_eq!(help(usize::MAX), help(79));
     }
 }

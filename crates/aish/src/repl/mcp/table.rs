@@ -1,6 +1,7 @@
 //! `:mcp …`: one table, from which its help, its completion and the reading of a line are all made.
 
 use crate::repl::meta::nearest;
+use crate::term::columns::beside;
 
 /// What follows `:mcp`, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,12 +178,13 @@ fn usage(row: &Row) -> String {
     [row.name, row.arguments].join(" ").trim_end().to_owned()
 }
 
-/// What `:mcp` alone says.
-pub fn help() -> String {
-    let width = ROWS.iter().map(|row| usage(row).len()).max().unwrap_or(0);
-    ROWS.iter()
-        .map(|row| format!("  :mcp {:width$}  {}\n", usage(row), row.help))
-        .collect()
+/// What `:mcp` alone says, in so many columns.
+pub fn help(columns: usize) -> String {
+    let lines: Vec<(String, &str)> = ROWS
+        .iter()
+        .map(|row| (format!(":mcp {}", usage(row)), row.help))
+        .collect();
+    beside(&lines, columns)
 }
 
 #[cfg(test)]
@@ -234,7 +236,7 @@ mod tests {
     /// It fits a screen of 24 rows and 80 columns.
     #[test]
     fn help_fits_a_screen() {
-        let help = help();
+        let help = help(79);
         assert!(help.lines().count() < 24);
         assert!(help.lines().all(|line| line.chars().count() < 80), "{help}");
         insta::assert_snapshot!(help, @"
