@@ -6,7 +6,7 @@
 use super::editor::recall::NOT_KEPT_PREFIX;
 use super::prompt::{self, Last, PromptText, Saved};
 use super::route::{self, Route};
-use super::router::{Decision, kept};
+use super::router::{Decision, Router, kept};
 use super::turns::TurnEnd;
 use super::{Kind, Next, Repl, ReplError};
 use crate::shell::known;
@@ -77,10 +77,16 @@ impl Repl {
     /// Where the line goes; `None` where there is nothing but the model.
     async fn decide(&mut self, text: &str) -> Option<Decision> {
         let router = self.router.clone()?;
-        if router.guessed(text) != Guessed::Command {
+        self.be_told(text).await;
+        Some(router.decide(text))
+    }
+
+    /// Hears what there is to know before a line without a mark can be said to be no command.
+    pub(super) async fn be_told(&mut self, text: &str) {
+        let is_command = |router: &Router| router.guessed(text) == Guessed::Command;
+        if self.router.as_ref().is_some_and(|router| !is_command(router)) {
             self.hear_shell().await;
         }
-        Some(router.decide(text))
     }
 
     /// Hears what the shell knows, where it has not said yet. It answers at once, but while it reads its start-up files.

@@ -14,6 +14,7 @@ pub use typed::Wish;
 use super::Repl;
 use super::editor::face;
 use super::prompt::PromptText;
+use super::route::{Route, route};
 use super::router::Router;
 use crate::term::footer;
 use keys::{Key, Keys};
@@ -45,6 +46,10 @@ impl Repl {
             return None;
         };
         self.recall.sent(&line);
+        // The mark is to say where the line goes, which the shell may know better than a guess.
+        if let Route::Open(text) = route(&line) {
+            self.be_told(&text).await;
+        }
         let look = self.front.renderer.look();
         let shown = face::left_behind(prompt, self.router.as_ref(), look, &line);
         self.front.print(&shown).await;
