@@ -83,26 +83,15 @@ fn said(text: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use aish_core::event::{Assistant, Draft, ReplyStop};
-    use aish_core::id::{ReplyId, SessionId};
+    use crate::repl::replies::reply;
+    use aish_core::id::SessionId;
     use std::num::NonZeroUsize;
 
     /// A session whose replies are these, each with its turn.
     fn session(replies: &[(u64, &str)]) -> Session {
         let id = SessionId::from_parts(0, 7);
-        let place = |(seq, (turn, text)): (usize, &(u64, &str))| {
-            let data = Assistant {
-                reply_id: ReplyId::nth(*turn, seq),
-                parts: Vec::new(),
-                model: None,
-                attempt: 1,
-                stop: ReplyStop::End,
-                context_seq: 0,
-                reason: None,
-                fallback: None,
-            };
-            Draft::new(*turn, *text, Body::Assistant(data)).place(&id, seq as u64, 0)
-        };
+        let place =
+            |(seq, (turn, text)): (usize, &(u64, &str))| reply(*turn, seq, text, Vec::new()).place(&id, seq as u64, 0);
         let events = (1..).zip(replies).map(place).collect();
         Session::load(id, events)
     }

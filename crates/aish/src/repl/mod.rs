@@ -20,6 +20,8 @@ mod options;
 mod prompt;
 mod proposals;
 mod reader;
+#[cfg(test)]
+mod replies;
 mod restore;
 mod route;
 mod router;

@@ -120,9 +120,10 @@ fn images(text: &str, parts: &[Part]) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::repl::replies::reply;
     use crate::term::Look;
-    use aish_core::event::{Assistant, Command, Draft, Function, ReplyStop, ResultEnd, ToolCall, ToolResult};
-    use aish_core::id::{ReplyId, SessionId};
+    use aish_core::event::{Command, Draft, Function, ResultEnd, ToolCall, ToolResult};
+    use aish_core::id::SessionId;
     use aish_core::redact::Redactor;
 
     fn session(drafts: Vec<Draft>) -> Session {
@@ -139,17 +140,7 @@ mod tests {
     }
 
     fn assistant(text: &str) -> Draft {
-        let data = Assistant {
-            reply_id: ReplyId::nth(1, 1),
-            parts: Vec::new(),
-            model: None,
-            attempt: 1,
-            stop: ReplyStop::End,
-            context_seq: 0,
-            reason: None,
-            fallback: None,
-        };
-        Draft::new(1, text, Body::Assistant(data))
+        reply(1, 1, text, Vec::new())
     }
 
     fn round() -> Vec<Draft> {

@@ -102,8 +102,9 @@ pub async fn page(text: &str, environment: &Environment) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use aish_core::event::{Assistant, Draft, ReplyStop, ResultEnd};
-    use aish_core::id::{CallId, ReplyId, SessionId};
+    use crate::repl::replies::reply;
+    use aish_core::event::{Draft, ResultEnd};
+    use aish_core::id::{CallId, SessionId};
 
     /// SPEC 8.5: the whole result is to be seen; SPEC 8.8: escaped; SPEC 10.5: without secrets.
     #[test]
@@ -170,19 +171,7 @@ mod tests {
     #[test]
     fn thinking_in_full() {
         let id = SessionId::from_parts(0, 7);
-        let reply = |n, parts| {
-            let data = Assistant {
-                reply_id: ReplyId::nth(1, n),
-                parts,
-                model: None,
-                attempt: 1,
-                stop: ReplyStop::End,
-                context_seq: 0,
-                reason: None,
-                fallback: None,
-            };
-            Draft::new(1, "said", Body::Assistant(data))
-        };
+        let reply = |n, parts| reply(1, n, "said", parts);
         let session = |drafts: Vec<Draft>| {
             let events = (1..).zip(drafts).map(|(seq, draft)| draft.place(&id, seq, 0)).collect();
             Session::load(id.clone(), events)
