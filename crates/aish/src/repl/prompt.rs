@@ -3,6 +3,7 @@
 //! A [`PromptText`] says what there is to say; [`PromptText::left`] lays it out for a terminal of some width, leaving out first
 //! what can be missed.
 
+use crate::term::command::was_stopped;
 use aish_core::policy::ApprovalMode;
 use aish_core::sanitize;
 use anstyle::{AnsiColor, Style};
@@ -17,8 +18,8 @@ pub const INDICATOR_MORE: &str = "· ";
 
 /// A command that took at least this long has its time in the prompt.
 const DURATION_MIN: Duration = Duration::from_secs(2);
-/// What `$?` is after Ctrl-C, Ctrl-\ and Ctrl-Z: 128 and the number of the signal.
-const BY_KEYS: [i32; 3] = [130, 131, 148];
+/// What `$?` is after Ctrl-C and Ctrl-\: 128 and the number of the signal.
+const BY_KEYS: [i32; 2] = [130, 131];
 /// What stands for the directories above those that are named.
 const ABOVE: &str = "…/";
 /// The prompt may take one part in so many of the width, where there is something to leave out.
@@ -48,12 +49,12 @@ pub struct Last {
 }
 
 impl Last {
-    /// True if it did not do what it was run for.
+    /// True if it did not do what it was run for; one that was stopped still may.
     pub fn has_failed(self) -> bool {
-        self.status != Some(0)
+        self.status != Some(0) && !was_stopped(self.status)
     }
 
-    /// True if the person may wonder why: what their own keys ended or stopped is no riddle.
+    /// True if the person may wonder why: what their own keys ended is no riddle.
     pub fn is_puzzling(self) -> bool {
         self.has_failed() && !self.status.is_some_and(|status| BY_KEYS.contains(&status))
     }
@@ -234,6 +235,9 @@ mod tests {
         check(Some(0), 1, "~/src desk ");
         check(Some(0), 2, "~/src desk 2s ");
         check(Some(130), 1, "~/src desk ✗ 130 ");
+        // Stopped, by a key or by itself.
+        check(Some(148), 1, "~/src desk ");
+        check(Some(150), 2, "~/src desk 2s ");
         check(Some(1), 61, "~/src desk ✗ 1 1m01s ");
         check(None, 3723, "~/src desk ✗ 1h02m ");
     }

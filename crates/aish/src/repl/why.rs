@@ -3,6 +3,7 @@
 
 use super::turns::TurnEnd;
 use super::{Repl, ReplError};
+use crate::term::command::was_stopped;
 use aish_core::event::{Body, Command, Event};
 use aish_core::projection;
 use aish_core::sanitize;
@@ -46,7 +47,7 @@ fn question(events: &[Event]) -> Result<String, &'static str> {
     let Some((at, command)) = last else {
         return Err("no command has run yet whose failure could be explained");
     };
-    if command.status == Some(0) {
+    if command.status == Some(0) || was_stopped(command.status) {
         return Err("the last command did not fail");
     }
     let after = context.get(at..).unwrap_or_default();
@@ -103,6 +104,8 @@ mod tests {
             asked(vec![command("make", Some(2)), command("ls", Some(0))]),
             Err("the last command did not fail")
         );
+        let stopped = asked(vec![command("vim", Some(148))]);
+        assert_eq!(stopped, Err("the last command did not fail"));
         let none = Err("no command has run yet whose failure could be explained");
         assert_eq!(asked(Vec::new()), none);
         let clear = Draft::new(0, "context cleared", Body::Clear);

@@ -13,16 +13,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A terminal that is lent. Dropping it takes it back.
 pub struct Lent {
     keys: OwnedFd,
-    screen: Arc<OwnedFd>,
-    modes: Arc<Mutex<Modes>>,
+    screen: Arc<Mutex<Display>>,
     /// The last to be dropped: what is undone must not be echoed.
     _raw: Quiet,
 }
 
 /// The end of the lent terminal that the shell's thread writes to.
 struct Shown {
-    screen: Arc<OwnedFd>,
-    modes: Arc<Mutex<Modes>>,
+    screen: Arc<Mutex<Display>>,
+}
+
+/// What is shown on, and in which state it is.
+struct Display {
+    /// `None` once it was taken back: what a command that runs on still prints must not change what was put right.
+    output: Option<OwnedFd>,
+    modes: Modes,
 }
 
 impl Lent {
@@ -33,8 +38,10 @@ impl Lent {
     pub fn take(guard: &Guard) -> io::Result<Self> {
         Ok(Self {
             keys: rustix::stdio::stdin().try_clone_to_owned()?,
-            screen: Arc::new(rustix::stdio::stdout().try_clone_to_owned()?),
-            modes: Arc::default(),
+            screen: Arc::new(Mutex::new(Display {
+                output: Some(rustix::stdio::stdout().try_clone_to_owned()?),
+                modes: Modes::default(),
+            })),
             _raw: guard.raw(),
         })
     }
@@ -48,19 +55,18 @@ impl Lent {
             keys: Some(self.keys.try_clone()?),
             screen: Box::new(Shown {
                 screen: Arc::clone(&self.screen),
-                modes: Arc::clone(&self.modes),
             }),
         })
     }
 
     /// True when a program had the whole screen since it was lent.
     pub fn was_full_screen(&self) -> bool {
-        lock(&self.modes).was_full_screen()
+        lock(&self.screen).modes.was_full_screen()
     }
 
     /// Where the cursor was left.
     pub fn cursor(&self) -> Cursor {
-        if lock(&self.modes).is_at_line_start() {
+        if lock(&self.screen).modes.is_at_line_start() {
             Cursor::AtLineStart
         } else {
             Cursor::WithinLine
@@ -79,21 +85,28 @@ pub enum Cursor {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let undo = lock(&self.modes).undo();
-        // A terminal that is gone needs nothing undone.
-        let _ = write_all(self.screen.as_fd(), undo.as_bytes());
+        let mut screen = lock(&self.screen);
+        let undo = screen.modes.undo();
+        if let Some(output) = screen.output.take() {
+            // A terminal that is gone needs nothing undone.
+            let _ = write_all(output.as_fd(), undo.as_bytes());
+        }
     }
 }
 
 impl Screen for Shown {
     fn show(&mut self, bytes: &[u8]) {
-        lock(&self.modes).read(bytes);
-        let _ = write_all(self.screen.as_fd(), bytes);
+        let mut screen = lock(&self.screen);
+        let Display { output, modes } = &mut *screen;
+        if let Some(output) = output {
+            modes.read(bytes);
+            let _ = write_all(output.as_fd(), bytes);
+        }
     }
 }
 
-fn lock(modes: &Mutex<Modes>) -> MutexGuard<'_, Modes> {
-    modes.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(screen: &Mutex<Display>) -> MutexGuard<'_, Display> {
+    screen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The size of the person's terminal now; zeros where it does not tell.
@@ -104,5 +117,36 @@ pub fn size() -> Size {
             columns: size.ws_col,
         },
         Err(_) => Size { rows: 0, columns: 0 },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    /// SPEC 8.7: what a command prints after the terminal was taken back changes it no more.
+    #[test]
+    fn nothing_is_shown_behind_the_end() {
+        let (mut shown_to, output) = std::io::pipe().unwrap();
+        let screen = Arc::new(Mutex::new(Display {
+            output: Some(output.into()),
+            modes: Modes::default(),
+        }));
+        let mut shown = Shown {
+            screen: Arc::clone(&screen),
+        };
+        let lent = Lent {
+            keys: rustix::stdio::stdin().try_clone_to_owned().unwrap(),
+            screen,
+            _raw: Guard::install().unwrap().raw(),
+        };
+        shown.show(b"\x1b[?25lin vim");
+        drop(lent);
+        shown.show(b"\x1b[?25lstill");
+        let mut text = String::new();
+        shown_to.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "\x1b[?25lin vim\x1b[?25h");
     }
 }

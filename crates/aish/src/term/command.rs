@@ -12,10 +12,15 @@ const TOOK_LONG_MS: u64 = 2_000;
 /// has said so.
 const STOPPED: std::ops::RangeInclusive<i32> = 147..=150;
 
+/// True for the status of a command that was stopped: it has not failed, it has not ended.
+pub fn was_stopped(status: Option<i32>) -> bool {
+    status.is_some_and(|status| STOPPED.contains(&status))
+}
+
 /// What is said below its output: a row, or nothing.
 pub fn foot(look: Look, command: &Command) -> Option<String> {
     let status = command.status.unwrap_or_default();
-    let has_failed = status != 0 && !STOPPED.contains(&status);
+    let has_failed = status != 0 && !was_stopped(command.status);
     let took = Some(command.duration_ms).filter(|took| *took >= TOOK_LONG_MS);
     let took = took.map(|took| duration(Duration::from_millis(took)));
     let text = match (has_failed, took) {
