@@ -15,11 +15,6 @@ const ALT_ENTER: &str = "\x1b\r";
 /// What only the line below the stream has in it.
 const TRACES: [&str; 3] = ["▏", "Esc stops", "type ahead"];
 
-/// A reply that stops in the middle until it is released.
-fn halting(first: &str, second: &str) -> Reply {
-    Reply::stream().says(first).stalls().says(second).finish("stop").done()
-}
-
 /// A turn that was begun and has said so much.
 fn in_a_turn(server: &FakeServer, said: &str) -> (Sandbox, Terminal) {
     let sandbox = Sandbox::with_model(server);
@@ -65,7 +60,10 @@ fn asked(server: &FakeServer, request: usize) -> String {
 /// what was not sent is on the prompt's line.
 #[test]
 fn lines_wait_for_the_end() {
-    let server = FakeServer::script([halting("first half ", "and the rest"), Reply::text("the second answer")]);
+    let server = FakeServer::script([
+        Reply::halting("first half ", "and the rest"),
+        Reply::text("the second answer"),
+    ]);
     let (_sandbox, terminal) = in_a_turn(&server, "first");
     terminal.send("?and then");
     terminal.wait_for_text("❯ ?and then▏");
@@ -91,7 +89,7 @@ fn lines_wait_for_the_end() {
 /// SPEC 3.5a: the last line that waits can be had back and changed.
 #[test]
 fn back_for_editing() {
-    let server = FakeServer::script([halting("first ", "last"), Reply::text("the answer")]);
+    let server = FakeServer::script([Reply::halting("first ", "last"), Reply::text("the answer")]);
     let (_sandbox, terminal) = in_a_turn(&server, "first");
     terminal.send_line("?one two");
     terminal.wait_for_text("1 queued");
@@ -112,7 +110,7 @@ fn back_for_editing() {
 #[test]
 fn stopping() {
     for stop in [key::ESCAPE, key::CTRL_C] {
-        let server = FakeServer::script([halting("first ", "last")]);
+        let server = FakeServer::script([Reply::halting("first ", "last")]);
         let (_sandbox, terminal) = in_a_turn(&server, "first");
         terminal.send_line("?later");
         terminal.wait_for_text("1 queued");
@@ -134,7 +132,7 @@ fn stopping() {
 /// SPEC 8.7: a line that is offered corrected comes before those that wait; where it is given up, nothing behind it runs.
 #[test]
 fn giving_up_a_correction() {
-    let server = FakeServer::script([halting("first ", "last")]);
+    let server = FakeServer::script([Reply::halting("first ", "last")]);
     let (sandbox, terminal) = in_a_turn(&server, "first");
     terminal.send_line("gti status");
     terminal.wait_for_text("1 queued");
@@ -156,7 +154,7 @@ fn giving_up_a_correction() {
 #[test]
 fn steering() {
     let server = FakeServer::script([
-        halting("One, two, ", "three."),
+        Reply::halting("One, two, ", "three."),
         Reply::text("Quatre, cinq."),
         Reply::text("another turn"),
     ]);
@@ -181,7 +179,7 @@ fn steering() {
 /// SPEC 8.9, 8.1: what is pasted while a turn runs sends nothing, and is on the prompt's line afterwards; where it would go is shown.
 #[test]
 fn pasting() {
-    let server = FakeServer::script([halting("first ", "last")]);
+    let server = FakeServer::script([Reply::halting("first ", "last")]);
     let (_sandbox, terminal) = in_a_turn(&server, "first");
     assert!(terminal.look(vt100::Screen::bracketed_paste));
     terminal.send("\x1b[200~rm one\rrm two\x1b[201~");
@@ -208,7 +206,7 @@ fn a_question_in_between() {
             .call_arguments(0, &json!({ "command": "touch made" }).to_string())
             .finish("tool_calls")
             .done(),
-        halting("as you ", "wish"),
+        Reply::halting("as you ", "wish"),
     ]);
     let (sandbox, terminal) = in_a_turn(&server, "Let me");
     terminal.send("yes, half a line");
@@ -234,7 +232,7 @@ fn a_question_in_between() {
 fn no_key_is_lost() {
     const KEYS: usize = 120;
     for arguments in [&[] as &[&str], &["--plain"]] {
-        let server = FakeServer::script([halting("first ", "last")]);
+        let server = FakeServer::script([Reply::halting("first ", "last")]);
         let sandbox = Sandbox::with_model(&server);
         let terminal = sandbox.terminal(arguments).start();
         terminal.wait_for_prompt();
@@ -260,7 +258,7 @@ fn no_key_is_lost() {
 /// SPEC 8.7: stopped and continued, the terminal is its shell's in between: a cursor, no brackets, nothing below the stream.
 #[test]
 fn stopped_and_continued() {
-    let server = FakeServer::script([halting("first half ", "second half")]);
+    let server = FakeServer::script([Reply::halting("first half ", "second half")]);
     let sandbox = Sandbox::with_model(&server);
     let shell = TerminalCommand::new("bash").args(&["--norc", "--noprofile", "-i"]);
     let terminal = sandbox.in_terminal(shell).env("PS1", "shell> ").start();
@@ -294,7 +292,7 @@ fn stopped_and_continued() {
 #[test]
 fn told_to_leave() {
     for signal in [Signal::TERM, Signal::HUP] {
-        let server = FakeServer::script([halting("first ", "last")]);
+        let server = FakeServer::script([Reply::halting("first ", "last")]);
         let (_sandbox, mut terminal) = in_a_turn(&server, "first");
         terminal.send("typed");
         terminal.wait_for_text("❯ typed▏");
@@ -310,7 +308,7 @@ fn told_to_leave() {
 /// SPEC 8.9: a window that changes its size under the line leaves nothing of it behind.
 #[test]
 fn resized_under_it() {
-    let server = FakeServer::script([halting("first half ", "second half")]);
+    let server = FakeServer::script([Reply::halting("first half ", "second half")]);
     let (_sandbox, terminal) = in_a_turn(&server, "first");
     terminal.send("typed");
     for columns in [40, 100, 30, 80] {
@@ -360,7 +358,7 @@ fn a_pager_gets_the_terminal_as_it_was() {
 /// SPEC 8.9: where nothing is drawn, nothing is typed ahead either: the terminal keeps what is typed for the next line.
 #[test]
 fn dumb_terminals_have_no_line_below() {
-    let server = FakeServer::script([halting("first ", "last"), Reply::text("the answer")]);
+    let server = FakeServer::script([Reply::halting("first ", "last"), Reply::text("the answer")]);
     let sandbox = Sandbox::with_model(&server);
     let mut terminal = sandbox.terminal(&[]).env("TERM", "dumb").start();
     terminal.wait_for_prompt();

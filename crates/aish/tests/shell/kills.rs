@@ -3,18 +3,15 @@
 //! Each run is brought to a state drawn from a seeded generator, or is killed somewhere on the way to it. `AISH_KILLS` says how many
 //! runs there are: by default some hundreds, so that the suite stays short; the figure to reach is a thousand.
 
-use crate::person::{ALL, children_of};
-use crate::states::{Bench, Rng, STATES, State};
+use crate::person::children_of;
+use crate::states::{Bench, STATES, State, number, play};
 use crate::support::processes::zombies_of;
 use crate::support::pty::{Signal, key};
 use crate::support::{default_wait, poll_until};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How many runs are killed, unless `AISH_KILLS` says otherwise.
 const KILLS: u64 = 300;
-/// How many are under way at the same time: they wait more than they work.
-const SIDE_BY_SIDE: u64 = 4;
 /// Of so many runs one is killed on its way.
 const RUNS_A_SURPRISE: u64 = 3;
 /// Of so many others one is killed above a job.
@@ -50,40 +47,22 @@ fn killed_on_its_way(bench: &Bench, after: Duration, signal: Signal) {
 /// SPEC 12: no orphan process, no zombie.
 #[test]
 fn nothing_is_left() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let kills = number("AISH_KILLS").unwrap_or(KILLS);
-    let seed = number("AISH_SEED").unwrap_or(SEED);
-    let next = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for worker in 0..SIDE_BY_SIDE {
-            let next = &next;
-            scope.spawn(move || {
-                let inner = ALL[usize::try_from(worker).unwrap() % ALL.len()];
-                let bench = Bench::with(inner);
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= kills {
-                        break;
-                    }
-                    let mut rng = Rng(seed.wrapping_add(n));
-                    let signal = rng.one_of(&[Signal::KILL, Signal::KILL, Signal::TERM, Signal::HUP]);
-                    let state = if rng.next().is_multiple_of(RUNS_A_JOB) {
-                        State::Background
-                    } else {
-                        rng.one_of(&STATES)
-                    };
-                    let after = Duration::from_micros(rng.next() % SURPRISE_MICROS);
-                    if n.is_multiple_of(RUNS_A_SURPRISE) {
-                        eprintln!("run {n} of seed {seed}: {inner:?} {signal:?} after {after:?}");
-                        killed_on_its_way(&bench, after, signal);
-                    } else {
-                        eprintln!("run {n} of seed {seed}: {inner:?} {signal:?} at {state:?}");
-                        killed_at(&bench, state, signal);
-                    }
-                    bench.sandbox.assert_nothing_runs();
-                    eprintln!("run {n} is over");
-                }
-            });
+    play(kills, SEED, |bench, n, mut rng| {
+        let signal = rng.one_of(&[Signal::KILL, Signal::KILL, Signal::TERM, Signal::HUP]);
+        let state = if rng.next().is_multiple_of(RUNS_A_JOB) {
+            State::Background
+        } else {
+            rng.one_of(&STATES)
+        };
+        let after = Duration::from_micros(rng.next() % SURPRISE_MICROS);
+        if n.is_multiple_of(RUNS_A_SURPRISE) {
+            eprintln!("run {n}: {signal:?} after {after:?}");
+            killed_on_its_way(bench, after, signal);
+        } else {
+            eprintln!("run {n}: {signal:?} at {state:?}");
+            killed_at(bench, state, signal);
         }
+        bench.sandbox.assert_nothing_runs();
     });
 }

@@ -1,17 +1,14 @@
 //! The terminal is given back as it was found (SPEC 8.7), however aish ends and whatever it was doing: two hundred ends, drawn from
 //! a seeded generator. What a failing one was is printed; `AISH_SEED` has it again.
 
-use crate::person::{ALL, is_at_prompt};
-use crate::states::{Bench, Rng, STATES, State, bring_to, is_outer_prompt};
+use crate::person::is_at_prompt;
+use crate::states::{Bench, STATES, State, bring_to, is_outer_prompt, play};
 use crate::support::default_wait;
 use crate::support::pty::{Signal, Terminal, key};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How many ends are tried.
 const RUNS: u64 = 200;
-/// How many are under way at the same time: they wait more than they work.
-const SIDE_BY_SIDE: u64 = 4;
 /// One run in so many is started from a shell with jobs, and stopped and continued before it ends.
 const RUNS_A_STOP: u64 = 5;
 /// Where the random draws begin, unless `AISH_SEED` says otherwise.
@@ -158,36 +155,15 @@ fn stopped_and_ended(bench: &Bench, state: State) {
 /// SPEC 8.7, 12: the settings are the same before and after, in two hundred runs over all states and ends.
 #[test]
 fn given_back_as_found() {
-    let seed = std::env::var("AISH_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(SEED);
-    let next = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for worker in 0..SIDE_BY_SIDE {
-            let next = &next;
-            scope.spawn(move || {
-                let inner = ALL[usize::try_from(worker).unwrap() % ALL.len()];
-                let bench = Bench::with(inner);
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= RUNS {
-                        break;
-                    }
-                    let mut rng = Rng(seed.wrapping_add(n));
-                    let (state, how) = (rng.one_of(&STATES), rng.one_of(&ENDS));
-                    // An editor that has the screen is not asked to give it back by whoever stops aish from outside.
-                    let stops = n.is_multiple_of(RUNS_A_STOP) && state != State::Editor;
-                    eprintln!("run {n} of seed {seed}: {inner:?} {state:?} {how:?} stops: {stops}");
-                    if stops {
-                        stopped_and_ended(&bench, state);
-                    } else {
-                        one_end(&bench, state, how);
-                    }
-                    eprintln!("run {n} is over");
-                }
-                bench.sandbox.assert_nothing_runs();
-            });
+    play(RUNS, SEED, |bench, n, mut rng| {
+        let (state, how) = (rng.one_of(&STATES), rng.one_of(&ENDS));
+        // An editor that has the screen is not asked to give it back by whoever stops aish from outside.
+        let stops = n.is_multiple_of(RUNS_A_STOP) && state != State::Editor;
+        eprintln!("run {n}: {state:?} {how:?} stops: {stops}");
+        if stops {
+            stopped_and_ended(bench, state);
+        } else {
+            one_end(bench, state, how);
         }
     });
 }

@@ -1,11 +1,15 @@
 //! What aish may be doing when something strikes it: a bench on which each of these states is reached, over and over.
 
-use crate::person::{Inner, is_at_prompt};
+use crate::person::{ALL, Inner, is_at_prompt};
 use crate::support::fake_server::{FakeServer, Received};
 use crate::support::pty::{Terminal, TerminalCommand, key};
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
 use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many benches are in use at the same time: they wait more than they work.
+const SIDE_BY_SIDE: usize = 4;
 
 /// What aish is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +116,35 @@ impl Bench {
         terminal.wait_for("the outer shell", is_outer_prompt);
         terminal
     }
+}
+
+/// A number that is said from outside, for more runs or for those that can be had again.
+pub fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Plays so many runs on benches with every shell, each with its number and a generator of its own. They are the same each time,
+/// unless `AISH_SEED` says where the random draws begin; in the end nothing of them is left.
+pub fn play(runs: u64, seed: u64, run: impl Fn(&Bench, u64, Rng) + Sync) {
+    let seed = number("AISH_SEED").unwrap_or(seed);
+    let (next, run) = (&AtomicU64::new(0), &run);
+    std::thread::scope(|scope| {
+        for inner in ALL.iter().cycle().take(SIDE_BY_SIDE) {
+            scope.spawn(move || {
+                let bench = Bench::with(*inner);
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= runs {
+                        break;
+                    }
+                    eprintln!("run {n} of seed {seed}: {inner:?}");
+                    run(&bench, n, Rng(seed.wrapping_add(n)));
+                    eprintln!("run {n} is over");
+                }
+                bench.sandbox.assert_nothing_runs();
+            });
+        }
+    });
 }
 
 /// Whether the outer shell waits for a line.

@@ -85,12 +85,7 @@ fn typed_while_a_command_runs() {
 #[test]
 fn typed_while_a_reply_streams() {
     let person = sit_down([
-        Reply::stream()
-            .says("begun-to-stream ")
-            .stalls()
-            .says("two")
-            .finish("stop")
-            .done(),
+        Reply::halting("begun-to-stream ", "two"),
         Reply::text("the second answer"),
     ]);
     person.enters("?count");
@@ -109,12 +104,7 @@ fn typed_while_a_reply_streams() {
 #[test]
 fn interrupted_turns() {
     let person = sit_down([
-        Reply::stream()
-            .says("begun-to-stream ")
-            .stalls()
-            .says("two")
-            .finish("stop")
-            .done(),
+        Reply::halting("begun-to-stream ", "two"),
         Reply::call(
             "c1",
             "bash",
@@ -141,12 +131,7 @@ fn interrupted_turns() {
 /// SPEC 8.9: a window that changes while a line is typed, while a reply streams and while a command runs.
 #[test]
 fn resized() {
-    let person = sit_down([Reply::stream()
-        .says("half-way ")
-        .stalls()
-        .says("there-it-ends")
-        .finish("stop")
-        .done()]);
+    let person = sit_down([Reply::halting("half-way ", "there-it-ends")]);
     person.begins("echo half");
     person.terminal.resize(30, 60);
     person.terminal.send(" whole");

@@ -88,6 +88,11 @@ impl Reply {
         Self::stream().says(text).finish("stop").usage(10, 5).done()
     }
 
+    /// A text that stops in the middle until the server releases it.
+    pub fn halting(first: &str, second: &str) -> Self {
+        Self::stream().says(first).stalls().says(second).finish("stop").done()
+    }
+
     /// A whole stream with one call; `arguments` goes out as its JSON text, in two fragments.
     pub fn call(id: &str, name: &str, arguments: Value) -> Self {
         Self::calls(&[(id, name, arguments)])
