@@ -216,7 +216,8 @@ fn a_server_that_repeats_its_token() {
     terminal.wait_for_prompt();
     let kept = ledger_bytes(&sandbox);
     assert!(!kept.contains(TOKEN) && kept.contains("opened with [redacted:token of tickets]"));
-    // The ledger has what was said and seen as it was: it is the user's own. Nobody else gets that.
+    terminal.assert_never_wrote(TOKEN.as_bytes());
+    // What the person's own command writes is theirs to see, and the ledger has it as it was. Nobody else gets that.
     terminal.send_line(&format!(
         "!cat {}",
         sandbox.home().join("data/mcp-tokens.json").display()
@@ -229,7 +230,6 @@ fn a_server_that_repeats_its_token() {
     terminal.send(key::CTRL_D);
     assert_eq!(terminal.wait_exit().code(), Some(0));
 
-    terminal.assert_never_wrote(TOKEN.as_bytes());
     let history = terminal.history_text();
     assert!(
         history.contains("somebody with [redacted:token of tickets]"),

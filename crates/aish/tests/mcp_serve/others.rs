@@ -116,6 +116,7 @@ fn aish_asks_for_aish() {
     terminal.send_line("y");
     terminal.wait_for_text("made it");
     assert!(inner.path("made").exists());
+    terminal.wait_for_prompt();
     terminal.send("\u{4}");
     assert!(terminal.wait_exit().success());
     inner.assert_nothing_runs();

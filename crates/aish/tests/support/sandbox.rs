@@ -40,10 +40,8 @@ impl Sandbox {
     /// Without any model, and with none to be found.
     pub fn new() -> Self {
         let root = TempDir::with_prefix("aish-test-").expect("a temporary folder");
-        // Where the last is missing, fish fills it at its first start, by a program that outlives it.
-        let completions = "user/.local/share/fish/generated_completions";
-        for folder in ["home", "user", "project", completions] {
-            std::fs::create_dir_all(root.path().join(folder)).expect("a folder in the sandbox");
+        for folder in ["home", "user", "project"] {
+            std::fs::create_dir(root.path().join(folder)).expect("a folder in the sandbox");
         }
         Self {
             root,
@@ -180,6 +178,9 @@ model = "fake"
 
     /// Any program on a terminal, with this sandbox's environment and directory.
     pub fn in_terminal(&self, command: TerminalCommand) -> TerminalCommand {
+        // Where this is missing, fish fills it at its first start, by a program that outlives it.
+        let completions = self.user().join(".local/share/fish/generated_completions");
+        std::fs::create_dir_all(completions).expect("a folder in the sandbox");
         let command = command.directory(self.project());
         self.variables()
             .iter()
