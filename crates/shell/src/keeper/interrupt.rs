@@ -8,7 +8,8 @@
 use super::{CTRL_C, Keeper};
 use crate::phase::Phase;
 use crate::processes;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::time::{Duration, Instant};
 
 /// How often it is looked who has the terminal now.
@@ -16,13 +17,15 @@ const LOOK_MS: u64 = 10;
 /// After that long a child of the shell that has not become another program is none that will: it is a part of the shell's line.
 const BECOMES_MS: u64 = 60;
 /// How long a program that is being started may take to have the terminal, on a machine with much else to do.
-const STARTS_MS: u64 = 500;
+const STARTS_MS: u64 = 1_000;
 
 /// A Ctrl-C that nobody may have got.
 #[derive(Clone, Copy, Debug)]
 pub struct Pressed {
     at: Instant,
     to: To,
+    /// The child that was told by us while it was no other program yet: it may have lost that too.
+    told: Option<Pid>,
 }
 
 /// Who had the terminal.
@@ -41,7 +44,11 @@ impl Keeper {
             return;
         }
         // Whoever presses it again was not heard, or is now.
-        self.pressed = self.possessor().map(|to| Pressed { at: Instant::now(), to });
+        self.pressed = self.possessor().map(|to| Pressed {
+            at: Instant::now(),
+            to,
+            told: None,
+        });
     }
 
     /// When it is looked again; `None` where nothing can have been lost.
@@ -60,14 +67,19 @@ impl Keeper {
         let Ok(group) = rustix::termios::tcgetpgrp(&self.terminal) else {
             return;
         };
-        let has_lost_it = match (self.possessor(), pressed.to) {
+        let (has_lost_it, told) = match (self.possessor(), pressed.to) {
             (Some(To::Shell), _) => return,
-            (Some(To::Child(child)), _) => child == group && waited > Duration::from_millis(BECOMES_MS),
-            (None, To::Shell) => true,
-            (None, To::Child(child)) => child == group,
+            (Some(To::Child(child)), _) => {
+                let is_its = pressed.to == To::Shell || pressed.to == To::Child(child);
+                let is_due = waited > Duration::from_millis(BECOMES_MS) && pressed.told != Some(child);
+                (is_its && is_due, Some(child))
+            }
+            (None, To::Shell) => (true, None),
+            (None, To::Child(child)) => (child == group, None),
         };
         if has_lost_it {
-            self.pressed = None;
+            // Once a program is there it cannot be lost any more.
+            self.pressed = told.map(|_| Pressed { told, ..pressed });
             // One that has ended meanwhile needs none.
             let _ = kill_process_group(group, Signal::INT);
         }
@@ -77,7 +89,8 @@ impl Keeper {
     fn possessor(&self) -> Option<To> {
         let group = rustix::termios::tcgetpgrp(&self.terminal).ok()?;
         let shell = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)?;
-        if group == shell {
+        // Nobody has it where a program has just ended; the shell takes it next.
+        if group == shell || test_kill_process_group(group) == Err(Errno::SRCH) {
             return Some(To::Shell);
         }
         let is_shell = processes::program(group).is_some_and(|program| Some(program) == processes::program(shell));

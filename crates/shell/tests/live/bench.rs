@@ -12,7 +12,7 @@ pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// How long anything may take before the test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-pub struct Shown(Arc<Mutex<Vec<u8>>>);
+pub struct Shown(pub Arc<Mutex<Vec<u8>>>);
 
 impl Screen for Shown {
     fn show(&mut self, bytes: &[u8]) {

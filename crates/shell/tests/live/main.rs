@@ -4,6 +4,7 @@
 mod ahead;
 mod ask;
 mod bench;
+mod lost;
 
 use aish_shell::{End, Ended, NotRun, Setup, Shell, ShellError, Size, StartUp};
 use bench::{Bench, PATIENCE, SHELLS, each, runtime};
