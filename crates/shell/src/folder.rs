@@ -2,9 +2,9 @@
 //! killed left behind is removed by the next one.
 
 use rustix::process::geteuid;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
@@ -13,6 +13,8 @@ use tempfile::TempDir;
 const PREFIX: &str = "aish-shell-";
 /// The file that whoever uses the folder holds a lock on.
 const LOCK: &str = "lock";
+/// Nobody else gets in, whatever the modes of the files.
+const FOLDER_MODE: u32 = 0o700;
 /// A folder younger than this may not have its lock yet.
 const AGE_MIN: Duration = Duration::from_secs(60);
 /// Names of the temporary folder that are looked at, and folders that are removed at once: others are for the next time.
@@ -29,7 +31,11 @@ pub struct Folder {
 impl Folder {
     /// A new one, for this user only.
     pub fn create() -> io::Result<Self> {
-        let place = TempDir::with_prefix(PREFIX)?;
+        // Whoever reads it could forge marks, and sees what the shell has exported.
+        let place = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(Permissions::from_mode(FOLDER_MODE))
+            .tempdir()?;
         let lock = File::create_new(place.path().join(LOCK))?;
         lock.try_lock()?;
         Ok(Self { place, _lock: lock })
@@ -97,11 +103,12 @@ mod tests {
         assert!(elsewhere.path().join(LOCK).exists());
     }
 
-    /// One that is there is in use, and gone afterwards.
+    /// SPEC 12: nobody else reads it. One that is there is in use, and gone afterwards.
     #[test]
     fn in_use() {
         let folder = Folder::create().unwrap();
         let path = folder.path().to_owned();
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, FOLDER_MODE);
         assert!(!is_left(&path, SystemTime::now() + AGE_MIN * 2));
         drop(folder);
         assert!(!path.exists());

@@ -78,7 +78,8 @@ impl Countdown {
 
     /// Writes it again, if it says something else now.
     pub(super) fn tick(&mut self, now: Duration, look: Look, out: &mut Output) {
-        let seconds = seconds_of(self.until.saturating_sub(now));
+        // When the time is up it is tried, not waited: whoever ticks for another reason may come that late.
+        let seconds = seconds_of(self.until.saturating_sub(now)).max(1);
         if seconds < self.shown_s {
             self.shown_s = seconds;
             let (start, end) = REWRITE;

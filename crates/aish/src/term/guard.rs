@@ -9,7 +9,7 @@ use super::{footer, job};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::signal::{SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level;
@@ -23,6 +23,8 @@ use tokio::sync::watch;
 const LEAVE_MS_MAX: u64 = 2_000;
 /// What is added to a signal's number to make the exit status shells expect.
 const SIGNAL_STATUS_BASE: i32 = 128;
+/// Stands for no key in a terminal's settings (`_POSIX_VDISABLE` of Linux).
+const DISABLED_KEY: u8 = 0;
 /// Ends every style, should one have been left on.
 const STYLES_OFF: &str = "\x1b[0m";
 /// Ends what a line editor that was struck down has switched on: styles, the marking of pastes, a hidden cursor.
@@ -104,6 +106,8 @@ impl Guard {
             quiet
                 .local_modes
                 .remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON);
+            // As at the prompt of any shell, Ctrl-\ ends nothing.
+            quiet.special_codes[SpecialCodeIndex::VQUIT] = DISABLED_KEY;
             // A signal must not throw away what is being drawn, nor what was typed before it.
             quiet.local_modes |= LocalModes::ISIG | LocalModes::NOFLSH;
             quiet.input_modes.remove(InputModes::ICRNL | InputModes::INLCR);

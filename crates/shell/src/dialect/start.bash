@@ -39,6 +39,8 @@ __aish_mark() {
   [ "$PROMPT_COMMAND" = "$__aish_first" ] || PROMPT_COMMAND=("$__aish_first" "${PROMPT_COMMAND[@]}")
   __aish_kept=
   PS0='\e]133;C;k=${__aish_key}\a' PS1='\[\e]133;B;k=${__aish_key}\a\]' PS2='\[\e]133;P;k=${__aish_key}\a\]'
+  # Exported, the marks would be in the environment of every command.
+  builtin export -n PS0 PS1 PS2 __aish_key
   builtin printf '\e]133;W;k=%s;%s\a' "$__aish_key" "$PWD" >/dev/tty
   [ -s "$__aish_folder/traps" ] || trap - HUP
 } 2>/dev/null

@@ -4,8 +4,8 @@
 if [ -n "${AISH_ZDOTDIR-}" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
 unset AISH_ZDOTDIR __aish_own
 __aish_folder=FOLDER
-__aish_begun() { emulate -L zsh; builtin print -n '\e]133;C;k=KEY\a' >/dev/tty }
-__aish_where() { emulate -L zsh; builtin print -rn $'\e]133;W;k=KEY;'"$PWD"$'\a' >/dev/tty }
+__aish_begun() { emulate -L zsh -o noxtrace; builtin print -n '\e]133;C;k=KEY\a' >/dev/tty }
+__aish_where() { emulate -L zsh -o noxtrace; builtin print -rn $'\e]133;W;k=KEY;'"$PWD"$'\a' >/dev/tty }
 # Lines that were typed ahead and that no program took would be run unseen: they are handed back.
 __aish_ahead() {
   local line
@@ -15,25 +15,28 @@ __aish_ahead() {
 }
 __aish_keep() {
   __aish_status=$?
-  emulate -L zsh
+  emulate -L zsh -o noxtrace
   __aish_ahead
   builtin print -n "\e]133;D;k=KEY;$__aish_status\a" >/dev/tty
   __aish_where
 } 2>/dev/null
 __aish_mark() {
+  emulate -L zsh -o noxtrace
   PS1=$'%{\e]133;B;k=KEY\a%}' RPS1= PS2=$'%{\e]133;P;k=KEY\a%}' RPS2=
+  # Exported, the marks and what proves them would be in the environment of every command.
+  typeset -g +x PS1 PS2
   __aish_where
 } 2>/dev/null
 # Not read as a file: after one, a shell that was warned of its jobs would not be left by the next exit.
 __aish_asked() { builtin eval "$(<"$__aish_folder/ask")" >|"$__aish_folder/answer" 2>/dev/null </dev/null }
 __aish_ask() {
-  emulate -L zsh
+  emulate -L zsh -o noxtrace
   __aish_asked || :
   __aish_where
   builtin print -n '\e]133;Q;k=KEY\a' >/dev/tty
 } 2>/dev/null
 __aish_take() {
-  emulate -L zsh
+  emulate -L zsh -o noxtrace
   builtin print -rn $'\e]133;L;k=KEY;'"$BUFFER"$'\a' >/dev/tty
   BUFFER=
 } 2>/dev/null

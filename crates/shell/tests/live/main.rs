@@ -171,7 +171,9 @@ fn start_up_files_with_their_own_prompt() {
     runtime().block_on(async {
         assert_eq!(bench.text("echo a").await, "a");
         assert_eq!(bench.run("false").await.ended, Ended::Exited(1));
-        assert_eq!(bench.text("sh -c 'echo $PS1' | grep -c 133").await.trim(), "1");
+        assert_eq!(bench.text("echo \"$PS1\" | grep -c 133").await.trim(), "1");
+        // What proves a mark is in no other program's environment.
+        assert_eq!(bench.text("env | grep -c 133 || :").await.trim(), "0");
     });
     let zsh = "PROMPT='%n> '\nRPROMPT=right\nprecmd() { PROMPT='again> ' }\nsetopt prompt_cr prompt_sp\n";
     let bench = Bench::new("zsh", zsh);
