@@ -36,6 +36,11 @@ const PROPOSALS_MAX: usize = 10;
 const COLUMNS: usize = 80;
 /// Why a command is not offered whose text is not what it looks like.
 const CANNOT_BE_SHOWN: &str = "it holds characters that cannot be shown";
+/// Characters of a command that is put to the person, and blanks in a row within it: what is asked about must be in sight.
+const LINE_CHARS_MAX: usize = 1_200;
+const BLANKS_MAX: usize = 40;
+/// Why a command is not offered whose beginning would be out of sight when it is asked about.
+const TOO_LONG: &str = "it is too long to be seen whole; it stands in the reply";
 /// Why a command is not offered that was written around a key (SPEC 10.5).
 const CARRIES_PLACEHOLDER: &str = "it carries a placeholder for a value that the model was not shown";
 /// Why a command is not offered that the shell would make another one of.
@@ -181,6 +186,7 @@ impl Repl {
         let dialect = self.shell.as_ref().and_then(UserShell::dialect);
         match proposal.shown {
             Shown::Escaped => Some(CANNOT_BE_SHOWN),
+            Shown::AsItIs if !is_seen_whole(line) => Some(TOO_LONG),
             Shown::AsItIs if line.contains(PLACEHOLDER_START) => Some(CARRIES_PLACEHOLDER),
             Shown::AsItIs => dialect
                 .is_some_and(|dialect| recalls_history(dialect, line))
@@ -203,8 +209,13 @@ impl Repl {
         // What the person made of it is another command, and rules may have come since it was asked about.
         let now = match self.driver.judge_command(&wanted) {
             Ok(now) if now.judgement.verdict != Verdict::Deny => now,
-            Ok(now) => return Ok(self.pass_over(offer, Refusal::Denied, &now.judgement.rule).await),
-            Err(problem) => return Ok(self.pass_over(offer, Refusal::NotOffered, &problem).await),
+            Ok(now) => {
+                let rule = &now.judgement.rule;
+                return Ok(self.pass_over_line(offer, &wanted, Refusal::Denied, rule).await);
+            }
+            Err(problem) => {
+                return Ok(self.pass_over_line(offer, &wanted, Refusal::NotOffered, &problem).await);
+            }
         };
         self.run_proposed(offer, &wanted, AnsweredBy::Terminal, now).await
     }
@@ -286,7 +297,12 @@ impl Repl {
 
     /// Says why it does not run, without having asked.
     async fn pass_over(&mut self, offer: &Offer<'_>, why: Refusal, reason: &str) -> After {
-        let line = offer.proposal.line.as_str();
+        self.pass_over_line(offer, offer.proposal.line.as_str(), why, reason)
+            .await
+    }
+
+    /// The same of what the person made of it.
+    async fn pass_over_line(&mut self, offer: &Offer<'_>, line: &str, why: Refusal, reason: &str) -> After {
         let refused = refusal(offer.reply_id, line, why, Some(reason.to_owned()));
         self.front
             .say(&format!(
@@ -348,9 +364,20 @@ fn proposed(text: &str) -> Vec<Proposal> {
         .collect()
 }
 
-/// Nothing in it is escaped, and no blank is one that a shell takes for a letter.
+/// Nothing in it is escaped, no blank is one that a shell takes for a letter, and nothing is there that nobody sees.
 fn is_shown_as_it_is(line: &str) -> bool {
-    sanitize::single_line(line) == line && line.chars().all(|c| c == ' ' || !c.is_whitespace())
+    let is_seen = |c: char| c == ' ' || (!c.is_whitespace() && !is_unseen(c));
+    sanitize::single_line(line) == line && line.chars().all(is_seen)
+}
+
+/// What has no picture of its own and builds those of others, which no command needs.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{180b}'..='\u{180f}' | '\u{200d}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{fffc}')
+}
+
+/// Whether its beginning stays on a screen of 80 by 24 with the question that shows it, and no gap pushes one part out of sight.
+fn is_seen_whole(line: &str) -> bool {
+    line.chars().count() <= LINE_CHARS_MAX && !line.contains(&" ".repeat(BLANKS_MAX + 1))
 }
 
 /// The command of a line that could not be shown as it was written, as it was shown.
@@ -399,18 +426,15 @@ mod tests {
     /// SPEC 8.8: what is shown is what runs: a command that could not be shown as it is does not run.
     #[test]
     fn what_cannot_be_shown() {
-        for hostile in [
-            "ls\u{1b}[2K; rm x",
-            "ls \u{202e}fdr-",
-            "l\u{200b}s",
-            "a\rb",
-            "a\tb",
-            "a\0b",
-        ] {
+        #[rustfmt::skip]
+        let all = ["ls\u{1b}[2K; rm x", "ls \u{202e}fdr-", "l\u{200b}s", "a\rb", "a\tb", "a\0b", "r\u{200d}m x", "echo a\u{fe0f}"];
+        for hostile in all {
             let found = lines(&format!("CMD: {hostile}\n"));
             assert_eq!(found.len(), 1, "{hostile:?}");
             assert!(found.iter().all(|(_, shown)| *shown == Shown::Escaped), "{hostile:?}");
         }
+        assert!(is_seen_whole("rm x") && !is_seen_whole(&format!("rm x;{}ls", " ".repeat(200))));
+        assert!(!is_seen_whole(&"x".repeat(2_000)));
         // What only looks like an escape is as it is shown.
         assert_eq!(
             lines("CMD: printf '\\x1b[0m'"),

@@ -74,7 +74,11 @@ impl Repl {
                 (command, status)
             }
             Typed::NotRun(why) => {
-                self.not_run(line, why).await;
+                self.not_run(why).await;
+                // What a reply proposed is not the person's to mend.
+                if proposed.is_none() {
+                    line.clone_into(&mut self.prefill);
+                }
                 return Ok(None);
             }
             Typed::Replaced => {
@@ -125,7 +129,7 @@ impl Repl {
         }
     }
 
-    async fn not_run(&mut self, line: &str, why: NotRun) {
+    async fn not_run(&mut self, why: NotRun) {
         let said = match why {
             NotRun::Incomplete => "not run: it is not whole; a quote, a bracket or a block is still open",
             NotRun::Malformed => "not run: the shell does not understand it",
@@ -133,7 +137,6 @@ impl Repl {
             NotRun::NoAnswer => "not run: the shell does not answer",
         };
         self.front.say(said).await;
-        line.clone_into(&mut self.prefill);
     }
 
     /// What runs beside the shell follows it: the session's directory is the shell's.

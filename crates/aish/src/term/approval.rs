@@ -33,6 +33,8 @@ const VALUE_WRAP_START: &str = "    ╎ ";
 const CALL_WRAP_START: &str = "    ";
 /// What may be answered.
 const CHOICES: &str = "[y/N/a/s/?] ";
+/// Blanks in a row that are shown as they are.
+const BLANKS_MAX: usize = 40;
 
 /// What an answer means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,6 +194,29 @@ fn change(lines: &str, look: Look) -> String {
     )
 }
 
+/// The text with its long gaps told instead of shown: blanks would push what stands before them off the screen.
+pub(super) fn in_sight(text: &str) -> String {
+    let mut out = String::new();
+    let mut blanks = 0;
+    let end = |blanks: usize, out: &mut String| {
+        if blanks > BLANKS_MAX {
+            out.push_str(&format!(" ⟨{blanks} blanks⟩ "));
+        } else {
+            out.push_str(&" ".repeat(blanks));
+        }
+    };
+    for c in text.chars() {
+        if c == ' ' {
+            blanks += 1;
+            continue;
+        }
+        end(std::mem::take(&mut blanks), &mut out);
+        out.push(c);
+    }
+    end(blanks, &mut out);
+    out
+}
+
 /// `call 'tool(key="value")'? [y/N/a/s/?] `, all of it.
 fn call(pending: &Pending, look: Look) -> String {
     let mut out = String::new();
@@ -210,11 +235,11 @@ fn call(pending: &Pending, look: Look) -> String {
                     | Value::Number(_)
                     | Value::String(_)
                     | Value::Array(_)
-                    | Value::Object(_) => rows.push(&sanitize::single_line(&value.to_string()), &mut out),
+                    | Value::Object(_) => rows.push(&in_sight(&sanitize::single_line(&value.to_string())), &mut out),
                 }
             }
         }
-        Err(_) => rows.push(&sanitize::single_line(&pending.arguments), &mut out),
+        Err(_) => rows.push(&in_sight(&sanitize::single_line(&pending.arguments)), &mut out),
     }
     rows.push(")'?", &mut out);
     // The choices stay together: a person looks for them, and so do scripts.

@@ -1,7 +1,7 @@
 //! The approval prompt: every answer there is, and what is shown of a call.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use super::approval::{Decision, Question, Reply, decide, parse, prompt};
+use super::approval::{Decision, Question, Reply, decide, in_sight, parse, prompt};
 use super::tty::{Line, Person};
 use super::{Colour, Form, Look};
 use aish_core::Digest;
@@ -279,4 +279,12 @@ fn no_rule_without_an_action() {
         assert_eq!(decision, Decision::Once);
         assert!(asked.contains("No rule can be made"), "{asked}");
     }
+}
+
+/// SPEC 5.3: what stands before a long gap stays in sight, and the gap is told.
+#[test]
+fn gaps_are_told() {
+    let gap = " ".repeat(1_900);
+    assert_eq!(in_sight(&format!("rm x;{gap}ls")), "rm x; ⟨1900 blanks⟩ ls");
+    assert_eq!(in_sight("a    b "), "a    b ");
 }
