@@ -94,6 +94,9 @@ fn stat_of(stat: &str) -> Option<Stat> {
 mod tests {
     use super::*;
 
+    /// Looks for a process that was just started, 5 ms apart.
+    const POLLS_MAX: usize = 4_000;
+
     /// SPEC 8.7: a name made to look like the fields behind it misleads nobody.
     #[test]
     fn names_mislead_nobody() {
@@ -111,10 +114,19 @@ mod tests {
 
     /// SPEC 8.7: a process that runs is found in its session, and began before now.
     #[test]
-    fn own_session() {
-        let session = rustix::process::getsid(None).unwrap();
-        let own = rustix::process::getpid();
-        assert!(own == session || of_session(session, 0).iter().any(|process| process.id == own));
+    fn of_a_session() {
+        let mut leader = std::process::Command::new("setsid")
+            .args(["sh", "-c", "sleep 100 & wait"])
+            .spawn()
+            .unwrap();
+        let session = Pid::from_child(&leader);
+        let found = (0..POLLS_MAX).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            of_session(session, 0).into_iter().next()
+        });
         assert!(of_session(session, now_ticks() + TICKS_PER_S).is_empty());
+        rustix::process::kill_process_group(session, rustix::process::Signal::KILL).unwrap();
+        leader.wait().unwrap();
+        assert!(found.is_some_and(|process| process.id != session));
     }
 }

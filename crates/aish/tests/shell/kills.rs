@@ -57,6 +57,9 @@ fn nothing_is_left() {
         };
         let after = Duration::from_micros(rng.next() % SURPRISE_MICROS);
         if n.is_multiple_of(RUNS_A_SURPRISE) {
+            // Killed outright in the moment in which the shell forks, on any terminal, it may leave what it forks: the shell's own
+            // handler takes the hang-up, and nobody is there any more to repeat it.
+            let signal = if signal == Signal::KILL { Signal::HUP } else { signal };
             eprintln!("run {n}: {signal:?} after {after:?}");
             killed_on_its_way(bench, after, signal);
         } else {
