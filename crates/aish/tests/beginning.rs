@@ -124,6 +124,7 @@ fn the_prompt_waits_for_nobody() {
     terminal.wait_for_text("❯");
     terminal.send_line("!echo works-$((40 + 2))");
     terminal.wait_for_text("works-42");
+    terminal.wait_for_prompt();
     terminal.send_line("is anybody there?");
     // The server is given up on, and asked all the same: it was named.
     terminal.wait_for_text("hello");

@@ -73,6 +73,7 @@ fn the_rest_of_a_result() {
     assert!(screen.contains("more lines (:show call_1_1)"), "{screen}");
     terminal.send_line(":show");
     terminal.wait_for_text("paged-line 60");
+    terminal.wait_for_prompt();
     leave(terminal);
 }
 
