@@ -14,6 +14,8 @@
 //!
 //! What runs without a question runs only while all goes well: after one that failed, the next may mean another place.
 
+mod written;
+
 use super::reader::Input;
 use super::route::{self, Mark, Route};
 use super::{Repl, ReplError};
@@ -25,20 +27,13 @@ use aish_core::policy::{ApprovalMode, Verdict};
 use aish_core::redact::PLACEHOLDER_START;
 use aish_core::sanitize;
 use aish_engine::{JudgedCommand, LastReply};
-use aish_markdown::{Background, Colour, Links, Look, Markdown};
 use aish_shell::recalls_history;
+use written::{Proposal, Shown, is_seen_whole, proposed};
 
-/// What begins the line that proposes a command.
-const MARK: &str = "CMD:";
 /// Commands of one reply that are put to the person; nobody reads more of them.
 const PROPOSALS_MAX: usize = 10;
-/// Columns of a screen that nobody sees.
-const COLUMNS: usize = 80;
 /// Why a command is not offered whose text is not what it looks like.
 const CANNOT_BE_SHOWN: &str = "it holds characters that cannot be shown";
-/// Characters of a command that is put to the person, and blanks in a row within it: what is asked about must be in sight.
-const LINE_CHARS_MAX: usize = 1_200;
-const BLANKS_MAX: usize = 40;
 /// Why a command is not offered whose beginning would be out of sight when it is asked about.
 const TOO_LONG: &str = "it is too long to be seen whole; it stands in the reply";
 /// Why a command is not offered that was written around a key (SPEC 10.5).
@@ -55,21 +50,6 @@ pub enum Confirm {
     Always,
     /// Only where policy asks.
     WherePolicyAsks,
-}
-
-/// A command that was proposed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Proposal {
-    /// The line as it was shown.
-    line: String,
-    /// Whether it is the line the model wrote: what cannot be shown as it is must not run.
-    shown: Shown,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    AsItIs,
-    Escaped,
 }
 
 /// One of them, as it is put to the person.
@@ -333,163 +313,5 @@ fn refusal(reply_id: &ReplyId, line: &str, why: Refusal, reason: Option<String>)
         reply_id: reply_id.clone(),
         why,
         reason,
-    }
-}
-
-/// What a text proposes, as a terminal would have shown it.
-fn proposed(text: &str) -> Vec<Proposal> {
-    if !text.contains(MARK) {
-        return Vec::new();
-    }
-    let mut markdown = Markdown::new(Look {
-        columns: COLUMNS,
-        colour: Colour::None,
-        links: Links::Plain,
-        background: Background::Dark,
-    });
-    let mut screen = String::new();
-    markdown.push(text, &mut screen);
-    markdown.finish(&mut screen);
-    let escaped: Vec<String> = text.split('\n').filter_map(escaped_command).collect();
-    let commands = markdown.commands().iter();
-    commands
-        .map(|line| Proposal {
-            line: line.clone(),
-            shown: if escaped.contains(line) || !is_shown_as_it_is(line) {
-                Shown::Escaped
-            } else {
-                Shown::AsItIs
-            },
-        })
-        .collect()
-}
-
-/// Nothing in it is escaped, no blank is one that a shell takes for a letter, and nothing is there that nobody sees.
-fn is_shown_as_it_is(line: &str) -> bool {
-    let is_seen = |c: char| c == ' ' || (!c.is_whitespace() && !is_unseen(c));
-    sanitize::single_line(line) == line && line.chars().all(is_seen)
-}
-
-/// What has no picture of its own and builds those of others, which no command needs.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{180b}'..='\u{180f}' | '\u{200d}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{fffc}')
-}
-
-/// Whether its beginning stays on a screen of 80 by 24 with the question that shows it, and no gap pushes one part out of sight.
-fn is_seen_whole(line: &str) -> bool {
-    line.chars().count() <= LINE_CHARS_MAX && !line.contains(&" ".repeat(BLANKS_MAX + 1))
-}
-
-/// The command of a line that could not be shown as it was written, as it was shown.
-fn escaped_command(line: &str) -> Option<String> {
-    let written = line.strip_suffix('\r').unwrap_or(line).strip_prefix(MARK)?;
-    let shown = sanitize::multi_line(written);
-    (shown != written).then(|| shown.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(text: &str) -> Vec<(String, Shown)> {
-        proposed(text)
-            .into_iter()
-            .map(|found| (found.line, found.shown))
-            .collect()
-    }
-
-    /// SPEC 8.4: lines of the text that begin with the mark propose; quoted ones, code and anything in the middle do not.
-    #[test]
-    fn what_is_proposed() {
-        let plain = |line: &str| (line.to_owned(), Shown::AsItIs);
-        assert_eq!(
-            lines("Do this:\nCMD: cd /srv\nCMD:make  -j2 \r\nand see.\n"),
-            [plain("cd /srv"), plain("make  -j2")]
-        );
-        for text in [
-            "",
-            "say CMD: ls",
-            "```\nCMD: ls\n```",
-            "> CMD: ls",
-            "- CMD: ls",
-            "    CMD: ls",
-            "`CMD: ls`",
-            "CMD:\n",
-            "cmd: ls",
-            "**CMD:** ls",
-            "```\nCMD: ls",
-        ] {
-            assert_eq!(lines(text), [], "{text:?}");
-        }
-    }
-
-    /// SPEC 8.8: what is shown is what runs: a command that could not be shown as it is does not run.
-    #[test]
-    fn what_cannot_be_shown() {
-        #[rustfmt::skip]
-        let all = ["ls\u{1b}[2K; rm x", "ls \u{202e}fdr-", "l\u{200b}s", "a\rb", "a\tb", "a\0b", "r\u{200d}m x", "echo a\u{fe0f}"];
-        for hostile in all {
-            let found = lines(&format!("CMD: {hostile}\n"));
-            assert_eq!(found.len(), 1, "{hostile:?}");
-            assert!(found.iter().all(|(_, shown)| *shown == Shown::Escaped), "{hostile:?}");
-        }
-        assert!(is_seen_whole("rm x") && !is_seen_whole(&format!("rm x;{}ls", " ".repeat(200))));
-        assert!(!is_seen_whole(&"x".repeat(2_000)));
-        // What only looks like an escape is as it is shown.
-        assert_eq!(
-            lines("CMD: printf '\\x1b[0m'"),
-            [("printf '\\x1b[0m'".to_owned(), Shown::AsItIs)]
-        );
-    }
-
-    /// Pieces of which texts are made that try to pass for something else.
-    const PIECES: &[&str] = &[
-        "CMD: ",
-        "CMD:",
-        "ls",
-        "\n",
-        "\r\n",
-        "\r",
-        "```\n",
-        "~~~\n",
-        "> ",
-        "- ",
-        "    ",
-        "\t",
-        "\u{1b}[2K",
-        "\u{202e}",
-        "\u{a0}",
-        "\\x1b",
-        "é",
-        "`",
-        "|a|\n|-|\n",
-        "<!--",
-        "-->",
-        "1. ",
-        "# ",
-        "&lt;",
-        "\\",
-        "*",
-        "[a](b)",
-        "\0",
-    ];
-
-    proptest::proptest! {
-        /// SPEC 8.4, 3.3: whatever the text, what may run stands in it as it is, on a line that begins with the mark, and all of it
-        /// can be shown.
-        #[test]
-        fn what_may_run_was_written(picks in proptest::collection::vec(0..PIECES.len(), 0..60)) {
-            let text: String = picks.iter().filter_map(|pick| PIECES.get(*pick).copied()).collect();
-            let written = |line: &str| {
-                let marked = text.split('\n').filter_map(|row| row.strip_suffix('\r').unwrap_or(row).strip_prefix(MARK));
-                marked.map(str::trim).any(|command| command == line)
-            };
-            for (line, shown) in lines(&text) {
-                if shown == Shown::AsItIs {
-                    proptest::prop_assert!(written(&line), "{text:?}: {line:?}");
-                    proptest::prop_assert!(line.chars().all(|c| !sanitize::is_hostile(c)), "{text:?}: {line:?}");
-                }
-            }
-        }
     }
 }

@@ -76,8 +76,9 @@ fn flipped() {
 fn mistyped() {
     let person = sit_down(&[]);
     person.enters("gti status");
-    let screen = person.sees("git status");
-    assert!(screen.contains("gti"), "{screen}");
+    // Once it stands at the prompt: before, a Ctrl-C is a signal to nobody.
+    let screen = person.sees("$ git status");
+    assert!(screen.contains("did you mean"), "{screen}");
     person.terminal.send(key::CTRL_C);
     person.wait_for_prompt();
     assert!(person.commands().is_empty());
