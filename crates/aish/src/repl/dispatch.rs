@@ -89,14 +89,16 @@ impl Repl {
         }
     }
 
-    /// Hears what the shell knows, where it has not said yet. It answers at once, but while it reads its start-up files.
+    /// Hears what the shell knows, where it has not said yet, and which programs there are now. It answers at once, but while it
+    /// reads its start-up files.
     async fn hear_shell(&mut self) {
         let Some(shell) = &mut self.shell else { return };
         let known = shell.known();
-        if !known.is_awaited() && known.is_complete() {
-            return;
-        }
-        if tokio::time::timeout(TOLD_MAX, known::told(shell)).await.is_err() {
+        if !known.is_awaited() {
+            known.look_again();
+            // What a slow disk does not say by then is not known.
+            let _ = tokio::time::timeout(TOLD_MAX, known.searched()).await;
+        } else if tokio::time::timeout(TOLD_MAX, known::told(shell)).await.is_err() {
             known.gave_up();
         }
     }

@@ -11,7 +11,7 @@ use super::UserShell;
 use aish_command::Grammar;
 use aish_shell::Dialect;
 use aish_shell::route::{Kind, Known, Names};
-use programs::{Programs, Search};
+use programs::{Programs, Search, Wanted};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,8 +37,18 @@ pub struct Knowledge {
 
 struct Shared {
     facts: RwLock<Facts>,
-    /// Whether the programs were read once.
-    read: watch::Sender<bool>,
+    reading: watch::Sender<Reading>,
+}
+
+/// How far the programs are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// Not once.
+    First,
+    /// They were, and are being read again.
+    Again,
+    /// As they are now.
+    Done,
 }
 
 #[derive(Default)]
@@ -48,6 +58,8 @@ struct Facts {
     home: Option<PathBuf>,
     /// Commands of the shell itself and of the user.
     own: HashMap<Box<str>, Kind>,
+    /// The `PATH` the programs are from.
+    path: OsString,
     programs: Programs,
     nearest: Names,
     search: Search,
@@ -72,7 +84,7 @@ impl Default for Knowledge {
         Self {
             shared: Arc::new(Shared {
                 facts: RwLock::default(),
-                read: watch::Sender::new(false),
+                reading: watch::Sender::new(Reading::First),
             }),
         }
     }
@@ -103,7 +115,11 @@ impl Known for Knowledge {
     }
 
     fn near(&self, word: &str) -> Option<String> {
-        self.read().nearest.nearest(word).map(str::to_owned)
+        let facts = self.read();
+        // Where not all programs are known, it may be one of the others.
+        let is_none = facts.programs.are_all();
+        let near = is_none.then(|| facts.nearest.nearest(word)).flatten();
+        near.map(str::to_owned)
     }
 }
 
@@ -168,7 +184,7 @@ impl Knowledge {
 
     /// Whether the programs were read: a word that is nothing before may still be one.
     pub fn is_complete(&self) -> bool {
-        *self.shared.read.borrow()
+        *self.shared.reading.borrow() != Reading::First
     }
 
     /// What the shell is to be asked, if there is anything new to be expected.
@@ -200,36 +216,66 @@ impl Knowledge {
 
     /// Reads the programs of a `PATH` on a thread, if they are other ones now.
     fn search(&self, path: OsString) {
-        if !self.write().search.begin(path) {
-            return;
+        {
+            let mut facts = self.write();
+            facts.path = path;
+        }
+        self.look_again();
+    }
+
+    /// The same for the `PATH` that is known: a program may have come from elsewhere.
+    pub fn look_again(&self) {
+        {
+            let mut facts = self.write();
+            let wanted = Wanted {
+                path: facts.path.clone(),
+                from: facts.directory.clone(),
+            };
+            if !facts.search.begin(wanted) {
+                return;
+            }
+            self.shared.reading.send_if_modified(|reading| {
+                let is_again = *reading == Reading::Done;
+                if is_again {
+                    *reading = Reading::Again;
+                }
+                is_again
+            });
         }
         let known = self.clone();
         let spawned = std::thread::Builder::new().name("programs".to_owned()).spawn(move || {
-            while let Some(path) = known.next_search() {
+            while let Some(Wanted { path, from }) = known.next_search() {
                 let seen = known.read().programs.stamp();
-                if let Some(programs) = Programs::read(&path, &seen) {
+                if let Some(programs) = Programs::read(&path, &from, &seen) {
                     let mut facts = known.write();
                     facts.programs = programs;
                     facts.find_nearest();
                 }
-                known.shared.read.send_replace(true);
             }
         });
         if spawned.is_err() {
             // What was known before still holds, and another try comes with the next command.
             self.write().search = Search::default();
+            self.shared.reading.send_replace(Reading::Done);
         }
     }
 
     /// A call of its own: a lock that is taken in the condition of a loop is held through its body.
-    fn next_search(&self) -> Option<OsString> {
-        self.write().search.take()
+    fn next_search(&self) -> Option<Wanted> {
+        let mut facts = self.write();
+        let next = facts.search.take();
+        if next.is_none() {
+            // Said while the facts are held: whoever begins another search says so after this.
+            self.shared.reading.send_replace(Reading::Done);
+        }
+        next
     }
 
-    /// Waits until the programs were read once.
-    async fn searched(&self) {
+    /// Waits until the programs are read as they are now.
+    pub async fn searched(&self) {
+        let mut reading = self.shared.reading.subscribe();
         // The sender lives as long as this does.
-        let _ = self.shared.read.subscribe().wait_for(|read| *read).await;
+        let _ = reading.wait_for(|reading| *reading == Reading::Done).await;
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Facts> {
@@ -249,7 +295,7 @@ impl Knowledge {
             facts.programs = Programs::of(names);
             facts.find_nearest();
         }
-        known.shared.read.send_replace(true);
+        known.shared.reading.send_replace(Reading::Done);
         known
     }
 }
@@ -355,6 +401,17 @@ mod tests {
         program(folder.path(), "frobnicate");
         known.search(folder.path().as_os_str().to_owned());
         until(|| known.kind("frobnicate") == Some(Kind::Program)).await;
+    }
+
+    /// SPEC 8.1: a program that came without any command of this shell is known once it was looked for again.
+    #[tokio::test]
+    async fn a_program_from_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = begun(folder.path()).await;
+        program(folder.path(), "frobnicate");
+        known.look_again();
+        known.searched().await;
+        assert_eq!(known.kind("frobnicate"), Some(Kind::Program));
     }
 
     /// SPEC 8.1: paths are those of the shell's directory and of the home, of any length, with any characters.

@@ -1,6 +1,7 @@
 //! Where a line goes: command, question or `:` command, flipped and forced; what goes along with a question; proposed commands.
 
-use crate::person::{ALL, Desk, Inner, Person};
+use crate::person::Expected::{Prints, Succeeds};
+use crate::person::{ALL, Desk, Inner, POSIX, Person, play};
 use crate::support::pty::key;
 use crate::support::reply::Reply;
 use serde_json::json;
@@ -69,6 +70,29 @@ fn flipped() {
     assert_eq!(person.last("echo twice").output, "twice");
     person.server.assert_done();
     person.leaves();
+}
+
+/// SPEC 8.1: what can be run is known at the next line: a directory far behind in `PATH`, a file that becomes a program, a function,
+/// an alias, and what is gone.
+#[test]
+fn what_can_be_run_by_now() {
+    play(
+        POSIX,
+        "",
+        &[
+            ("mkdir new && echo 'echo made' > new/frobnicate", Succeeds),
+            (
+                "export PATH=\"$PATH:$(seq -s : -f /no/such/%g 100):$PWD/new\"",
+                Succeeds,
+            ),
+            ("chmod +x new/frobnicate", Succeeds),
+            ("frobnicate", Prints("made")),
+            ("frobnicates() { echo $1 times; }", Succeeds),
+            ("frobnicates two", Prints("two times")),
+            ("alias frob=frobnicate", Succeeds),
+            ("frob", Prints("made")),
+        ],
+    );
 }
 
 /// SPEC 8.1: a command that is mistyped is not asked about: it is said, and the right one offered.
