@@ -2,15 +2,17 @@
 
 use aish_shell::{Ended, Ran, Relay, Screen, Setup, Shell, Size, StartUp};
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{PipeWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The shells that are tried; each must be installed.
 pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// How long anything may take before the test gives up.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks at what was shown; far shorter than a program takes to start.
+const LOOK: Duration = Duration::from_micros(50);
 
 pub struct Shown(pub Arc<Mutex<Vec<u8>>>);
 
@@ -74,6 +76,26 @@ impl Bench {
         }
     }
 
+    /// With somebody who presses keys: what is written there.
+    pub fn relay_with_keys(&self) -> (Relay, PipeWriter) {
+        let (read, write) = std::io::pipe().unwrap();
+        let relay = Relay {
+            keys: Some(read.into()),
+            ..self.relay()
+        };
+        (relay, write)
+    }
+
+    /// Resolves when that is among what was shown; what was shown before is to be cleared first.
+    pub async fn shows(&self, text: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !String::from_utf8_lossy(&self.shown.lock().unwrap()).contains(text) {
+            assert!(Instant::now() < until, "{}: {text} was not shown", self.name);
+            std::thread::sleep(LOOK);
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub async fn run(&self, command: &str) -> Ran {
         tokio::time::timeout(PATIENCE, self.shell.run(command, self.relay()))
             .await
@@ -94,36 +116,18 @@ impl Bench {
         ran.output.text(None)
     }
 
-    /// Runs a command, pressing keys once it has printed something. A control character is pressed until the command is over,
-    /// since nothing shows when a shell has handed the terminal over.
+    /// Runs a command, and presses keys, once, when it has shown something.
     pub async fn with_keys(&self, command: &str, after: &str, keys: &[u8]) -> Ran {
         self.shown.lock().unwrap().clear();
-        let is_control = keys.len() == 1;
-        let (read, write) = std::io::pipe().unwrap();
-        let relay = Relay {
-            keys: Some(read.into()),
-            screen: Box::new(Shown(Arc::clone(&self.shown))),
+        let (relay, mut press) = self.relay_with_keys();
+        let running = tokio::time::timeout(PATIENCE, self.shell.run(command, relay));
+        let pressing = async {
+            self.shows(after).await;
+            press.write_all(keys).unwrap();
         };
-        let running = self.shell.run(command, relay);
-        tokio::pin!(running);
-        let mut write = Some(write);
-        let mut keep = None;
-        let until = std::time::Instant::now() + PATIENCE;
-        loop {
-            assert!(std::time::Instant::now() < until, "{}: {command}", self.name);
-            tokio::select! {
-                ran = &mut running => return ran.unwrap(),
-                () = tokio::time::sleep(Duration::from_millis(20)) => {
-                    let shown = String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned();
-                    if shown.contains(after) && let Some(mut write) = write.take() {
-                        write.write_all(keys).unwrap();
-                        keep = is_control.then_some(write);
-                    } else if let Some(write) = &mut keep {
-                        write.write_all(keys).unwrap();
-                    }
-                }
-            }
-        }
+        let (ran, ()) = tokio::join!(running, pressing);
+        ran.unwrap_or_else(|_| panic!("{}: {command} runs on", self.name))
+            .unwrap()
     }
 }
 

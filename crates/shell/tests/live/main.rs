@@ -89,7 +89,7 @@ fn jobs() {
             .await;
         assert!(bench.text("jobs").await.contains("started-2"), "{}", bench.name);
         bench.run("bg").await;
-        let ended = bench.with_keys("fg", "", b"\x03").await;
+        let ended = bench.with_keys("fg", "started-2", b"\x03").await;
         assert!(matches!(ended.ended, Ended::Exited(_)), "{}: {ended:?}", bench.name);
         assert_eq!(bench.text("echo back").await, "back");
     });
