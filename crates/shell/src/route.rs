@@ -6,9 +6,11 @@
 //!
 //! How it decides: the line is cut as a shell would (`lex`); its first word says what is run, if anything (`start`); what that
 //! takes (`expects`) and what follows (`judge`) are weighed, signs of a sentence against signs of a command (`weigh`); a word
-//! that is nearly a command is mistyped (`mistyped`). Several lines are a command if each of them is one (`several`).
+//! that is nearly a command is mistyped (`mistyped`); a word of the grammar wants its grammar (`keyword`). Several lines are a
+//! command if each of them is one (`several`).
 //!
 //! ```
+//! use aish_shell::Dialect;
 //! use aish_shell::route::{Kind, Known, Route, guess};
 //!
 //! struct Two;
@@ -18,6 +20,9 @@
 //!     }
 //!     fn is_path(&self, _word: &str) -> bool {
 //!         false
+//!     }
+//!     fn dialect(&self) -> Option<Dialect> {
+//!         Some(Dialect::Bash)
 //!     }
 //!     fn near(&self, word: &str) -> Option<String> {
 //!         (word == "gti").then(|| "git".to_owned())
@@ -31,6 +36,7 @@
 mod corrections;
 mod expects;
 mod judge;
+mod keyword;
 mod lex;
 mod line;
 mod mistyped;
@@ -42,6 +48,8 @@ mod words;
 
 pub use corrections::{CORRECTED_LINE_BYTES_MAX, CORRECTIONS_MAX, Corrections, Sent};
 pub use near::Names;
+
+use crate::Dialect;
 
 /// How much of a line is looked at, in bytes: a paste of any length costs no more than this.
 pub const LOOKED_AT_BYTES_MAX: usize = 2_048;
@@ -68,6 +76,9 @@ pub trait Known {
 
     /// Whether there is something of that name, relative to the shell's directory or absolute.
     fn is_path(&self, word: &str) -> bool;
+
+    /// Which language it reads; `None` where that is not known, which is read as bash.
+    fn dialect(&self) -> Option<Dialect>;
 
     /// The known command nearest to `word`, if one is near enough to have been meant ([`Names`] finds it).
     fn near(&self, word: &str) -> Option<String>;

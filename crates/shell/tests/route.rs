@@ -1,5 +1,5 @@
-//! The route of labelled lines: `route/tune.tsv`, by which it was made, and `route/test.tsv`, which was written before it and
-//! only measured with.
+//! The route of labelled lines: `route/tune.tsv`, by which it was made; `route/test.tsv`, which was written before it and only
+//! measured with; and `route/mean.tsv`, written by somebody who meant to fool it, and only measured with as well.
 //!
 //! A line of these files is a label, a line as typed (`⏎` for a new line, `⇥` for a tab), and perhaps what else is known on the
 //! machine (`alias:ll file:x`) or, for a mistyped one, what was meant (`=git status`).
@@ -141,6 +141,12 @@ fn test() {
     measure("test", include_str!("route/test.tsv"));
 }
 
+/// SPEC 8.1: lines that look like what they are not, and commands that go on in a next line.
+#[test]
+fn mean() {
+    measure("mean", include_str!("route/mean.tsv"));
+}
+
 /// SPEC 8.1: no line stands in the files with two labels.
 #[test]
 fn labels_agree() {
@@ -148,9 +154,10 @@ fn labels_agree() {
         lines(include_str!("route/tune.tsv")),
         lines(include_str!("route/test.tsv")),
     );
+    let mean = lines(include_str!("route/mean.tsv"));
     let mut labels = std::collections::HashMap::new();
     let mut differ = Vec::new();
-    for line in tune.iter().chain(&test) {
+    for line in tune.iter().chain(&test).chain(&mean) {
         let before = labels.insert((&line.line, &line.context), line.label);
         if before.is_some_and(|label| label != line.label) {
             differ.push(&line.line);

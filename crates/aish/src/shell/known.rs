@@ -114,6 +114,10 @@ impl Known for Knowledge {
         path.is_absolute() && path.symlink_metadata().is_ok()
     }
 
+    fn dialect(&self) -> Option<Dialect> {
+        self.read().dialect
+    }
+
     fn near(&self, word: &str) -> Option<String> {
         let facts = self.read();
         // Where not all programs are known, it may be one of the others.

@@ -146,9 +146,10 @@ impl<'a> Lexer<'a> {
         words.next().is_some_and(|word| word.text == "[[") && !words.any(|word| word.text == "]]")
     }
 
-    /// Before the first word, or after `for`, where `((` is arithmetic.
+    /// Where a command stands, or after `for`: there `((` is arithmetic.
     fn begins(&self) -> bool {
-        matches!(self.piece.words.as_slice(), [] | [Word { text: "for", .. }])
+        let before = |word: &Word<'_>| matches!(word.text, "!" | "elif" | "for" | "if" | "time" | "until" | "while");
+        self.piece.words.iter().all(before)
     }
 
     fn operator(&mut self, byte: u8) {

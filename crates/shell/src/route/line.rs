@@ -2,17 +2,22 @@
 
 use super::expects::{Expects, expects};
 use super::judge::{Verdict, arguments};
+use super::keyword::{self, substitutes};
 use super::lex::{Between, Piece, Word};
 use super::mistyped::{replaced, unknown};
-use super::start::{Start, is_assignment, is_path, start};
+use super::start::{Start, is_assignment, start};
 use super::weigh::{Signs, is_common, weigh};
 use super::{Guess, Kind, Known, Sure};
+use crate::Dialect;
 
 /// Points for operators between commands that exist.
 pub(super) const OPERATORS: u32 = 6;
 
 /// Points for a redirection.
 const REDIRECTION: u32 = 4;
+
+/// Points for a substitution of fish.
+const SUBSTITUTION: u32 = 2;
 
 /// Points for a parenthesis after words.
 const ASIDE: u32 = 5;
@@ -35,7 +40,7 @@ pub(super) fn guess(text: &str, pieces: &[Piece<'_>], known: &impl Known) -> Gue
         Start::Empty => alone(first, pieces, known),
         Start::Syntax => syntax(text, first, pieces, known),
         Start::Sentence => Guess::question(Sure::Yes, "no command begins like this"),
-        Start::Known(Kind::Keyword, at, word) => keyword(text, word, at, pieces, known),
+        Start::Known(Kind::Keyword, at, word) => keyword::guess(text, word, at, pieces, known),
         Start::Known(kind, at, word) => command(text, kind, word, at, pieces, known),
         Start::Unknown(at, word) => unknown(text, word, at, pieces, known),
     }
@@ -84,60 +89,6 @@ fn syntax(text: &str, first: &Piece<'_>, pieces: &[Piece<'_>], known: &impl Know
     Guess::command(Sure::Yes, "begins with a path or shell syntax")
 }
 
-/// A word of the grammar first: a command if the grammar is there.
-fn keyword(text: &str, word: &str, at: usize, pieces: &[Piece<'_>], known: &impl Known) -> Guess {
-    let Some(first) = pieces
-        .iter()
-        .find(|piece| piece.words.get(at).is_some_and(|found| found.text == word))
-    else {
-        return Guess::question(Sure::No, "no command");
-    };
-    let rest = first.words.get(at + 1..).unwrap_or_default();
-    let begins = |words: &[&str]| {
-        pieces
-            .iter()
-            .skip(1)
-            .any(|piece| piece.words.first().is_some_and(|found| words.contains(&found.text)))
-    };
-    let has = |wanted: &str| rest.iter().any(|found| found.text == wanted) || begins(&[wanted]);
-    if word == "function" && pieces.iter().any(|piece| piece.between == Between::OpenGlued) {
-        return defined(text);
-    }
-    let signs = || weigh(rest, Expects::Any, "", known);
-    let complete = match word {
-        "for" | "select" | "foreach" => {
-            let list = (rest.len() == 1 && begins(&["do"]))
-                || rest.get(1).is_some_and(|found| found.text == "in")
-                || rest.first().is_some_and(|name| name.text.starts_with("(("));
-            let body = begins(&["do", "{", "end"]);
-            list && (body || (signs().command > 0 && signs().strong == 0 && !text.ends_with([':', '?'])))
-        }
-        "while" | "until" => begins(&["do", "end"]),
-        "if" => begins(&["then", "end"]),
-        "case" => rest.get(1).is_some_and(|found| found.text == "in") && text.contains("esac"),
-        "switch" => begins(&["case"]),
-        "function" => rest.get(1).is_some_and(|body| body.text == "{") || begins(&["end"]),
-        "{" => !rest.is_empty() && has("}") && runs(rest, known),
-        "[[" => has("]]"),
-        "!" if rest.is_empty() => false,
-        "!" | "time" | "coproc" | "begin" | "and" | "or" | "not" => {
-            return command(text, Kind::Builtin, "time", at, pieces, known);
-        }
-        _ => false,
-    };
-    if complete {
-        Guess::command(Sure::Yes, "shell syntax")
-    } else {
-        Guess::question(Sure::No, "a keyword without its syntax")
-    }
-}
-
-fn runs(words: &[Word<'_>], known: &impl Known) -> bool {
-    words
-        .first()
-        .is_some_and(|word| known.kind(word.text).is_some() || is_path(word.text, known) || is_assignment(word.text))
-}
-
 /// What the pieces after the first begin with.
 pub(super) enum Operators<'a> {
     /// There are none.
@@ -160,6 +111,9 @@ pub(super) fn operators<'a>(pieces: &[Piece<'a>], known: &impl Known) -> Operato
             continue;
         }
         match (piece.between, start(piece, known)) {
+            (Between::Open | Between::OpenGlued, _) if substitutes(piece, known) => {}
+            // More of a word of fish, or its next arguments.
+            (Between::Close, _) if known.dialect() == Some(Dialect::Fish) => {}
             (Between::OpenGlued, _) => return Operators::Unknown(None),
             (_, Start::Unknown(at, _)) => return Operators::Unknown(piece.words.get(at).copied()),
             (_, Start::Sentence) => return Operators::Unknown(None),
@@ -175,11 +129,20 @@ pub(super) fn operators<'a>(pieces: &[Piece<'a>], known: &impl Known) -> Operato
 /// Adds to `signs` what stands around the words of `first`: redirections, operators, parentheses.
 pub(super) fn add_operators(signs: &mut Signs, first: &Piece<'_>, pieces: &[Piece<'_>], known: &impl Known) {
     signs.command += REDIRECTION * u32::try_from(first.redirections.min(2)).unwrap_or_default();
-    // Neither bash nor zsh has a parenthesis after words; sentences do.
-    let aside = pieces
-        .windows(2)
-        .any(|two| matches!(two, [before, after] if after.between == Between::Open && !before.words.is_empty()));
-    signs.sentence += if aside { ASIDE } else { 0 };
+    // Neither bash nor zsh has a parenthesis after words; sentences do. In fish it may be a substitution.
+    for two in pieces.windows(2) {
+        match two {
+            [before, after] if after.between == Between::Open && !before.words.is_empty() => {
+                if substitutes(after, known) {
+                    signs.command += SUBSTITUTION;
+                } else {
+                    signs.sentence += ASIDE;
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
     match operators(pieces, known) {
         Operators::Known => signs.command += OPERATORS,
         // A backgrounded command or one that ends with `;` has nothing after it.
@@ -193,13 +156,20 @@ pub(super) fn add_operators(signs: &mut Signs, first: &Piece<'_>, pieces: &[Piec
 }
 
 /// A known command first.
-fn command(text: &str, kind: Kind, word: &str, at: usize, pieces: &[Piece<'_>], known: &impl Known) -> Guess {
+pub(super) fn command(
+    text: &str,
+    kind: Kind,
+    word: &str,
+    at: usize,
+    pieces: &[Piece<'_>],
+    known: &impl Known,
+) -> Guess {
     let Some(first) = pieces.iter().find(|piece| piece.words.len() > at) else {
         return Guess::question(Sure::No, "no command");
     };
     // `print(…)`, `git(1)`; but `greet() { …`.
-    let glued = pieces.iter().any(|piece| piece.between == Between::OpenGlued);
-    if glued {
+    let glued = |piece: &Piece<'_>| piece.between == Between::OpenGlued && !substitutes(piece, known);
+    if pieces.iter().any(glued) {
         return defined(text);
     }
     let mut verdict = arguments(

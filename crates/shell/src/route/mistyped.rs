@@ -23,7 +23,9 @@ pub(super) fn unknown(text: &str, word: &str, at: usize, pieces: &[Piece<'_>], k
         return Guess::question(Sure::No, "no command");
     };
     if pieces.iter().any(|piece| piece.between == Between::OpenGlued)
-        || text.get(word.len()..).is_some_and(|rest| rest.starts_with("()"))
+        || text
+            .get(word.len()..)
+            .is_some_and(|rest| rest.trim_start().starts_with("()"))
     {
         return defined(text);
     }

@@ -91,3 +91,31 @@ fn long_pastes() {
     assert_eq!(guess(&script, &machine).route, Route::Command);
     assert!(machine.near(&"x".repeat(100_000)).is_none());
 }
+
+/// How much stack a guess may take, in bytes: the line editor's thread has 2 MB.
+const STACK_BYTES_MAX: usize = 1024 * 1024;
+
+/// SPEC 8.1: words of the grammar within one another, as deep as a line can have them.
+#[test]
+fn keywords_within_keywords() {
+    let guesses = || {
+        let machine = Machine::new();
+        for piece in [
+            "if ",
+            "! ",
+            "{ ",
+            "while ! ",
+            "if { ",
+            "time if ",
+            "for x in ",
+            "function ",
+            "if ! { [[ ",
+            "( if ",
+        ] {
+            check(&machine, &piece.repeat(1_000));
+            check(&machine, &piece.repeat(20));
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES_MAX).spawn(guesses);
+    assert!(thread.expect("a thread").join().is_ok());
+}

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use aish_shell::Dialect;
 use aish_shell::route::{Kind, Known, Names};
 
 const BUILTINS: &str = ". : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown \
@@ -11,6 +12,18 @@ const BUILTINS: &str = ". : [ alias bg bind break builtin caller cd command comp
     read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait";
 
 const KEYWORDS: &str = "! [[ case coproc do done elif else esac fi for function if in select then time until while {";
+
+/// What fish has and bash has not; the words of its grammar after it.
+const FISH: (&str, &str) = (
+    "abbr argparse block count emit functions math path random realpath status string set_color contains",
+    "and begin end not or switch",
+);
+
+/// What zsh has and bash has not, and the words of its grammar.
+const ZSH: (&str, &str) = (
+    "autoload bindkey print vared whence setopt",
+    "foreach nocorrect repeat end",
+);
 
 const ALIASES: &str = "ll la gs gd";
 
@@ -28,6 +41,7 @@ pub struct Machine {
     more: Vec<(Kind, String)>,
     files: HashSet<String>,
     more_files: Vec<String>,
+    dialect: Dialect,
 }
 
 impl Machine {
@@ -55,27 +69,43 @@ impl Machine {
             more: [own(Kind::Alias, ALIASES), own(Kind::Function, FUNCTIONS)].concat(),
             files: words(FILES).into_iter().map(str::to_owned).collect(),
             more_files: Vec::new(),
+            dialect: Dialect::Bash,
         }
     }
 
-    /// Adds `context` (`alias:ll file:x function:f program:p`) to what is known, for one line.
+    /// Adds `context` (`alias:ll file:x function:f program:p shell:fish`) to what is known, for one line.
     pub fn with(&mut self, context: &str) {
         self.more
             .truncate(ALIASES.split_whitespace().count() + FUNCTIONS.split_whitespace().count());
         self.more_files.clear();
+        self.dialect = Dialect::Bash;
         for word in context.split_whitespace() {
             match word.split_once(':') {
                 Some(("alias", name)) => self.more.push((Kind::Alias, name.to_owned())),
                 Some(("function", name)) => self.more.push((Kind::Function, name.to_owned())),
                 Some(("program", name)) => self.more.push((Kind::Program, name.to_owned())),
                 Some(("file", name)) => self.more_files.push(name.to_owned()),
+                Some(("shell", "fish")) => self.speak(Dialect::Fish, FISH),
+                Some(("shell", "zsh")) => self.speak(Dialect::Zsh, ZSH),
                 Some(_) | None => panic!("context {context:?}"),
             }
+        }
+    }
+
+    fn speak(&mut self, dialect: Dialect, (builtins, keywords): (&str, &str)) {
+        self.dialect = dialect;
+        for (kind, words) in [(Kind::Builtin, builtins), (Kind::Keyword, keywords)] {
+            self.more
+                .extend(words.split_whitespace().map(|word| (kind, word.to_owned())));
         }
     }
 }
 
 impl Known for Machine {
+    fn dialect(&self) -> Option<Dialect> {
+        Some(self.dialect)
+    }
+
     fn kind(&self, word: &str) -> Option<Kind> {
         if let Some((kind, _)) = self.more.iter().find(|(_, name)| name == word) {
             return Some(*kind);
