@@ -23,18 +23,21 @@ const STARTS_MS: u64 = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Pressed {
     at: Instant,
-    to: To,
+    /// Never a program that is quite there.
+    to: Possessor,
     /// The child that was told by us while it was no other program yet: it may have lost that too.
     told: Option<Pid>,
 }
 
-/// Who had the terminal.
+/// Who has the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum To {
+enum Possessor {
     /// The shell.
     Shell,
-    /// A child of its that was no other program yet.
+    /// A child of its that is no other program yet.
     Child(Pid),
+    /// Another program.
+    Program(Pid),
 }
 
 impl Keeper {
@@ -44,11 +47,14 @@ impl Keeper {
             return;
         }
         // Whoever presses it again was not heard, or is now.
-        self.pressed = self.possessor().map(|to| Pressed {
-            at: Instant::now(),
-            to,
-            told: None,
-        });
+        self.pressed = match self.possessor() {
+            None | Some(Possessor::Program(_)) => None,
+            Some(to @ (Possessor::Shell | Possessor::Child(_))) => Some(Pressed {
+                at: Instant::now(),
+                to,
+                told: None,
+            }),
+        };
     }
 
     /// When it is looked again; `None` where nothing can have been lost.
@@ -64,36 +70,39 @@ impl Keeper {
             self.pressed = None;
             return;
         }
-        let Ok(group) = rustix::termios::tcgetpgrp(&self.terminal) else {
-            return;
-        };
-        let (has_lost_it, told) = match (self.possessor(), pressed.to) {
-            (Some(To::Shell), _) => return,
-            (Some(To::Child(child)), _) => {
-                let is_its = pressed.to == To::Shell || pressed.to == To::Child(child);
+        // Looked at once: who is told is who was seen there, though another may have the terminal by now.
+        let (group, told) = match (self.possessor(), pressed.to) {
+            (None | Some(Possessor::Shell), _) => return,
+            (Some(Possessor::Child(child)), to) => {
+                let is_its = to == Possessor::Shell || to == Possessor::Child(child);
                 let is_due = waited > Duration::from_millis(BECOMES_MS) && pressed.told != Some(child);
-                (is_its && is_due, Some(child))
+                if !is_its || !is_due {
+                    return;
+                }
+                (child, Some(child))
             }
-            (None, To::Shell) => (true, None),
-            (None, To::Child(child)) => (child == group, None),
+            (Some(Possessor::Program(program)), Possessor::Child(child)) if child != program => return,
+            (Some(Possessor::Program(program)), _) => (program, None),
         };
-        if has_lost_it {
-            // Once a program is there it cannot be lost any more.
-            self.pressed = told.map(|_| Pressed { told, ..pressed });
-            // One that has ended meanwhile needs none.
-            let _ = kill_process_group(group, Signal::INT);
-        }
+        // Once a program is there it cannot be lost any more.
+        self.pressed = told.map(|_| Pressed { told, ..pressed });
+        // One that has ended meanwhile needs none.
+        let _ = kill_process_group(group, Signal::INT);
     }
 
-    /// Who of the shell's has the terminal; `None` where another program has it.
-    fn possessor(&self) -> Option<To> {
+    /// `None` where nobody can tell.
+    fn possessor(&self) -> Option<Possessor> {
         let group = rustix::termios::tcgetpgrp(&self.terminal).ok()?;
         let shell = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)?;
         // Nobody has it where a program has just ended; the shell takes it next.
         if group == shell || test_kill_process_group(group) == Err(Errno::SRCH) {
-            return Some(To::Shell);
+            return Some(Possessor::Shell);
         }
         let is_shell = processes::program(group).is_some_and(|program| Some(program) == processes::program(shell));
-        is_shell.then_some(To::Child(group))
+        Some(if is_shell {
+            Possessor::Child(group)
+        } else {
+            Possessor::Program(group)
+        })
     }
 }
