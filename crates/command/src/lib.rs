@@ -26,7 +26,7 @@ mod simple;
 
 pub use open::{Grammar, Opened, open};
 pub use pieces::{Class, Piece};
-pub use simple::{Assignment, Inner, NotUnderstood, Parts, Redirect, SimpleCommand, Word, simple_commands};
+pub use simple::{NotUnderstood, simple_commands};
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

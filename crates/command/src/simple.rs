@@ -3,13 +3,17 @@
 //!
 //! [`simple_commands`] gives all of them flat, with what is written to or read from ([`Redirect`]) and what is set
 //! ([`Assignment`]), for whoever judges whether the line may run. It promises completeness, not order: whatever would run is in
-//! [`Parts`], or the parts say that something is hidden ([`Inner::Hidden`]), or there is an error.
+//! [`Parts`], or the parts say that something is hidden ([`Inner::Hidden`]) or in doubt ([`Parts::doubt`]).
 
+mod account;
+mod programs;
 mod words;
 mod wrappers;
 
 use crate::{NotParsed, parse};
-use tree_sitter::Node;
+use account::Account;
+use aish_core::parts::{Assignment, Inner, Parts, Redirect, SimpleCommand, Word};
+use tree_sitter::{Node, Tree};
 use wrappers::Wrapped;
 
 /// How deep commands may stand in text that is itself an argument: `sh -c "sh -c '…'"`.
@@ -26,6 +30,9 @@ pub enum NotUnderstood {
     /// The grammar does not take it.
     #[error("the command line is not written as bash's grammar wants it")]
     Malformed,
+    /// The grammar may have read it otherwise than a shell would.
+    #[error("the command line holds something that shells may read otherwise than it looks")]
+    Unclear,
     /// There is command in command in command.
     #[error("the command line has commands {LEVELS_MAX} levels deep")]
     TooDeep,
@@ -34,118 +41,49 @@ pub enum NotUnderstood {
     TooMany,
 }
 
-/// One word, as a shell would pass it on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// As it is written.
-    pub text: String,
-    /// What it says, its quotes taken off; `None` if only running it would tell.
-    pub value: Option<String>,
-    /// It has `*`, `?`, `[…]`, `{…}` or `~` outside quotes, and may become other words.
-    pub expands: bool,
-}
-
-/// Whether a command runs another that it is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inner {
-    /// It is not known to.
-    None,
-    /// It does, and that one is among the parts too.
-    Seen,
-    /// It may, and nobody can say which.
-    Hidden,
-}
-
-/// A program, builtin or function, and what it is given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SimpleCommand {
-    /// Its words, the name first.
-    pub words: Vec<Word>,
-    /// By which commands it is run, the outermost first: `sudo`, `xargs`.
-    pub by: Vec<String>,
-    /// Whether it runs another.
-    pub inner: Inner,
-}
-
-impl SimpleCommand {
-    /// What is run; `None` if only running it would tell.
-    pub fn name(&self) -> Option<&str> {
-        self.words
-            .first()
-            .filter(|word| !word.expands)
-            .and_then(|word| word.value.as_deref())
-    }
-}
-
-/// What is written to or read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redirect {
-    /// `>`, `>>`, `<`, `&>`, `>|`, `>&`, `<&`, `<>`.
-    pub operator: String,
-    /// Which file or descriptor.
-    pub target: Word,
-}
-
-/// A variable that is set, for one command or for all that follow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
-    /// Which.
-    pub name: String,
-    /// To what; an array is as it is written.
-    pub value: Word,
-}
-
-/// What a command line is made of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// What runs.
-    pub commands: Vec<SimpleCommand>,
-    /// Where things go to and come from.
-    pub redirects: Vec<Redirect>,
-    /// What is set.
-    pub assignments: Vec<Assignment>,
-    /// Functions that are defined: from there on, such a name means them. Their bodies are among the commands.
-    pub functions: Vec<String>,
-}
-
-/// The parts of a command line, by bash's grammar.
-///
-/// # Errors
-/// It cannot be understood, as a whole or somewhere in it.
-pub fn simple_commands(text: &str) -> Result<Parts, NotUnderstood> {
+/// The parts of a command line, by bash's grammar; with a doubt where it cannot be understood, as a whole or somewhere in it.
+pub fn simple_commands(text: &str) -> Parts {
     let mut parts = Parts::default();
+    if let Err(why) = read(text, &mut parts) {
+        parts.doubt = Some(why.to_string());
+    }
+    parts
+}
+
+fn read(text: &str, parts: &mut Parts) -> Result<(), NotUnderstood> {
     let mut waiting = vec![Code {
         text: text.to_owned(),
         by: Vec::new(),
         level: 0,
     }];
+    let mut understood = Ok(());
     while let Some(code) = waiting.pop() {
         if code.level > LEVELS_MAX {
             return Err(NotUnderstood::TooDeep);
         }
         let syntax = parse(&code.text)?;
         if syntax.is_malformed() {
-            return Err(NotUnderstood::Malformed);
+            // What can be seen is still worth telling: a rule may deny it.
+            understood = Err(NotUnderstood::Malformed);
         }
         let mut reading = Reading {
             code: &code,
-            parts: &mut parts,
+            parts,
             waiting: &mut waiting,
+            taken: Vec::new(),
         };
-        let mut cursor = syntax.tree.walk();
-        'tree: loop {
-            reading.node(&cursor.node())?;
-            if cursor.goto_first_child() {
-                continue;
-            }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    break 'tree;
-                }
-            }
+        if reading.tree(&syntax.tree)? == Accounted::InPart {
+            understood = understood.and(Err(NotUnderstood::Unclear));
         }
     }
-    Ok(parts)
+    understood
+}
+
+/// Whether a tree says all of its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accounted {
+    Whole,
+    InPart,
 }
 
 /// Text that is code.
@@ -159,17 +97,46 @@ struct Reading<'a> {
     code: &'a Code,
     parts: &'a mut Parts,
     waiting: &'a mut Vec<Code>,
+    /// Nodes to come that were taken in with what is around them.
+    taken: Vec<usize>,
 }
 
 impl Reading<'_> {
+    fn tree(&mut self, tree: &Tree) -> Result<Accounted, NotUnderstood> {
+        let mut account = Account::new(&self.code.text);
+        let mut cursor = tree.walk();
+        loop {
+            let node = cursor.node();
+            account.node(&node);
+            self.node(&node)?;
+            if cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return Ok(if account.is_whole() {
+                        Accounted::Whole
+                    } else {
+                        Accounted::InPart
+                    });
+                }
+            }
+        }
+    }
+
     fn node(&mut self, node: &Node<'_>) -> Result<(), NotUnderstood> {
+        if let Some(at) = self.taken.iter().rposition(|taken| *taken == node.id()) {
+            self.taken.swap_remove(at);
+            return Ok(());
+        }
         match node.kind() {
-            "command" => self.command(self.words_of(node)),
+            "command" => self.command_node(node, Vec::new()),
+            "redirected_statement" => self.redirected(node),
             // `export`, `declare`, `unset`: commands with a syntax of their own.
             "declaration_command" | "unset_command" if node.is_named() => {
                 let mut words: Vec<Word> = node.child(0).map(|name| self.word(&name)).into_iter().collect();
                 words.extend(self.named_children(node));
-                self.command(words)
+                self.command(Vec::new(), words)
             }
             "test_command" => {
                 let name = node.child(0).map(|name| Word {
@@ -177,7 +144,7 @@ impl Reading<'_> {
                     expands: false,
                     ..self.word(&name)
                 });
-                self.command(name.into_iter().collect())
+                self.command(Vec::new(), name.into_iter().collect())
             }
             "function_definition" => {
                 let name = node.child_by_field_name("name").map(|name| self.text(&name).to_owned());
@@ -189,7 +156,7 @@ impl Reading<'_> {
                 let value = node.child_by_field_name("value").map(|value| self.word(&value));
                 let assignment = name.map(|name| Assignment {
                     name,
-                    value: value.unwrap_or_else(Word::empty),
+                    value: value.unwrap_or_else(words::empty),
                 });
                 self.parts.assignments.extend(assignment);
                 Ok(())
@@ -217,45 +184,76 @@ impl Reading<'_> {
             .collect()
     }
 
-    /// The words of a `command` node, without what is set for it and where it writes to.
-    fn words_of(&self, node: &Node<'_>) -> Vec<Word> {
+    /// A `command` node, with words of it that the grammar has put elsewhere.
+    fn command_node(&mut self, node: &Node<'_>, elsewhere: Vec<Word>) -> Result<(), NotUnderstood> {
+        let mut sets = Vec::new();
+        let mut words = Vec::new();
         let mut cursor = node.walk();
-        let children = node.children(&mut cursor);
-        let words = children.filter(|child| {
-            !matches!(
-                child.kind(),
-                "variable_assignment" | "file_redirect" | "herestring_redirect" | "heredoc_redirect"
-            )
-        });
-        words.map(|child| self.word(&child)).collect()
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "variable_assignment" => {
+                    self.taken.push(child.id());
+                    sets.push(words::setting(&self.code.text, &child));
+                }
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
+                _ => words.push(self.word(&child)),
+            }
+        }
+        words.extend(elsewhere);
+        self.command(sets, words)
+    }
+
+    /// Behind a redirection there may be arguments of the command: of `git > out push` the grammar makes three targets, or none.
+    fn redirected(&mut self, node: &Node<'_>) -> Result<(), NotUnderstood> {
+        let mut elsewhere = Vec::new();
+        let mut cursor = node.walk();
+        for redirect in node.children(&mut cursor) {
+            let mut cursor = redirect.walk();
+            match redirect.kind() {
+                "file_redirect" => {
+                    let targets = redirect.children_by_field_name("destination", &mut cursor);
+                    elsewhere.extend(targets.skip(1).map(|target| self.word(&target)));
+                }
+                "heredoc_redirect" => {
+                    let arguments = redirect.children_by_field_name("argument", &mut cursor);
+                    elsewhere.extend(arguments.map(|argument| self.word(&argument)));
+                }
+                _ => {}
+            }
+        }
+        if elsewhere.is_empty() {
+            return Ok(());
+        }
+        match node.child_by_field_name("body").filter(|body| body.kind() == "command") {
+            Some(body) => {
+                self.taken.push(body.id());
+                self.command_node(&body, elsewhere)
+            }
+            None => Err(NotUnderstood::Unclear),
+        }
     }
 
     fn redirect(&mut self, node: &Node<'_>) {
         let mut cursor = node.walk();
         let operator = node.children(&mut cursor).find(|child| !child.is_named());
-        let operator = operator
-            .map(|operator| self.text(&operator).to_owned())
-            .unwrap_or_default();
-        let mut cursor = node.walk();
-        let targets = node.children_by_field_name("destination", &mut cursor);
-        // Behind the first there may be arguments: `> out a b` is read as three targets.
-        let targets: Vec<Word> = targets.map(|target| self.word(&target)).collect();
-        let redirects = targets.into_iter().map(|target| Redirect {
-            operator: operator.clone(),
+        let operator = operator.map(|operator| self.text(&operator).to_owned());
+        let target = node.child_by_field_name("destination").map(|target| self.word(&target));
+        self.parts.redirects.extend(target.map(|target| Redirect {
+            operator: operator.unwrap_or_default(),
             target,
-        });
-        self.parts.redirects.extend(redirects);
+        }));
     }
 
     /// Takes a command in, and what it runs.
-    fn command(&mut self, words: Vec<Word>) -> Result<(), NotUnderstood> {
-        let mut words = words;
+    fn command(&mut self, sets: Vec<Word>, words: Vec<Word>) -> Result<(), NotUnderstood> {
+        let (mut sets, mut words) = (sets, words);
         let mut by = self.code.by.clone();
         loop {
             if self.parts.commands.len() >= COMMANDS_MAX {
                 return Err(NotUnderstood::TooMany);
             }
             let mut command = SimpleCommand {
+                sets: std::mem::take(&mut sets),
                 words,
                 by: by.clone(),
                 inner: Inner::None,
@@ -271,7 +269,7 @@ impl Reading<'_> {
                     None
                 }
                 Wrapped::Code(code) => {
-                    command.inner = Inner::Seen;
+                    command.inner = wrappers::inner(&command);
                     self.waiting.push(Code {
                         text: code,
                         by: by.clone(),
@@ -280,7 +278,7 @@ impl Reading<'_> {
                     None
                 }
                 Wrapped::Words(inner) => {
-                    command.inner = Inner::Seen;
+                    command.inner = wrappers::inner(&command);
                     Some(inner)
                 }
             };

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use aish_command::{Inner, NotUnderstood, simple_commands};
+use aish_command::{NotUnderstood, simple_commands};
+use aish_core::parts::{Inner, SimpleCommand};
 
 /// The commands of `text` as `by>name argument`, in the order of the text; `?` for what cannot be told, `!` where one runs what
 /// nobody sees.
 fn commands(text: &str) -> Vec<String> {
-    let parts = simple_commands(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+    let parts = simple_commands(text);
+    assert_eq!(parts.doubt, None, "{text:?}");
     let told = parts.commands.iter().map(|command| {
         let words = command.words.iter().map(|word| word.value.as_deref().unwrap_or("?"));
         let by: String = command.by.iter().map(|name| format!("{name}>")).collect();
@@ -15,6 +17,10 @@ fn commands(text: &str) -> Vec<String> {
         format!("{hides}{by}{}", words.collect::<Vec<_>>().join(" "))
     });
     told.collect()
+}
+
+fn assert_doubt(text: &str, why: &NotUnderstood) {
+    assert_eq!(simple_commands(text).doubt, Some(why.to_string()), "{text:?}");
 }
 
 fn check(text: &str, expect: &[&str]) {
@@ -84,19 +90,19 @@ fn wrapped_commands() {
     );
     check(
         "find . -name x -exec rm {} ';'",
-        &["find . -name x -exec rm {} ;", "find>rm {}"],
+        &["find . -name x -exec rm {} ;", "find>rm ?"],
     );
     check(
         "find . -exec sh -c 'rm \"$1\"' _ {} +",
         &[
             "find . -exec sh -c rm \"$1\" _ {} +",
-            "find>sh -c rm \"$1\" _ {}",
+            "find>sh -c rm \"$1\" _ ?",
             "find>sh>rm ?",
         ],
     );
     check(
         "ls | xargs -0 -n 1 rm -f",
-        &["ls", "xargs -0 -n 1 rm -f", "xargs>rm -f"],
+        &["ls", "xargs -0 -n 1 rm -f", "xargs>rm -f ?"],
     );
     check("sh -c 'a; b $(c)'", &["sh -c a; b $(c)", "sh>a", "sh>b ?", "sh>c"]);
     check("/bin/bash -lc rm", &["/bin/bash -lc rm", "/bin/bash>rm"]);
@@ -131,27 +137,40 @@ fn what_is_hidden() {
         ". ./x",
         "ssh host rm x",
         "trap 'rm x' EXIT",
+        "alias ls='rm x'",
+        "zsh -c 'rm x'",
+        "git -c core.pager='rm x' log",
+        "git --exec-path=/tmp/x status",
+        "git rebase -x 'rm x' main",
+        "git clone ext::sh",
+        "git config alias.x '!rm x'",
+        "awk 'BEGIN { system(\"rm x\") }'",
+        "find . -fprint x",
+        "find . -delete -exec a ';'",
+        "printf -v 'a[$(rm x)]' y",
+        "mapfile -C 'rm x' y",
+        "xargs --replace=% rm",
     ] {
-        let parts = simple_commands(text).unwrap();
+        let parts = simple_commands(text);
         assert!(
             parts.commands.iter().any(|command| command.inner == Inner::Hidden),
             "{text:?}: {parts:?}"
         );
     }
     for text in ["ls | | wc", "echo 'a", "if a; then", ")", "sh -c 'if'", "{rm,-rf,/}"] {
-        assert_eq!(simple_commands(text), Err(NotUnderstood::Malformed), "{text:?}");
+        assert_doubt(text, &NotUnderstood::Malformed);
     }
     for wrapper in ["sudo ", "eval "] {
         let deep = format!("{}rm x", wrapper.repeat(10));
-        assert_eq!(simple_commands(&deep), Err(NotUnderstood::TooDeep), "{deep}");
+        assert_doubt(&deep, &NotUnderstood::TooDeep);
     }
-    assert_eq!(simple_commands(&"a;".repeat(5_000)), Err(NotUnderstood::TooMany));
+    assert_doubt(&"a;".repeat(5_000), &NotUnderstood::TooMany);
 }
 
 /// SPEC 5.7: where things go to, and what is set, is seen as well.
 #[test]
 fn redirects_and_variables() {
-    let parts = simple_commands("A=1 ls > out 2>> 'e rr' < in; B=\"x y\"; f() { ls; } >log").unwrap();
+    let parts = simple_commands("A=1 ls > out 2>> 'e rr' < in; B=\"x y\"; f() { ls; } >log");
     let redirects: Vec<(&str, Option<&str>)> = parts
         .redirects
         .iter()
@@ -171,6 +190,77 @@ fn redirects_and_variables() {
         .iter()
         .map(|assignment| (assignment.name.as_str(), assignment.value.value.as_deref()))
         .collect();
-    assert_eq!(assignments, [("A", Some("1")), ("B", Some("x y"))]);
+    assert_eq!(assignments, [("B", Some("x y"))]);
+    assert_eq!(parts.commands[0].written(), "A=1 ls");
     assert_eq!(parts.functions, ["f"]);
+}
+
+/// SPEC 5.7: what the grammar may read otherwise than a shell does is not understood; nothing runs that was taken for text.
+#[test]
+fn what_is_read_two_ways() {
+    for text in [
+        "ls\rrm x",
+        "ls\u{c}rm x",
+        "r\\\nm x",
+        "cat <<-E\n\t$(rm x)\n\tE",
+        "cat <<E\n\t`rm x`\nE",
+        "[[ 'a[$(rm x)]' -eq 1 ]]",
+        "echo $((a['$(rm x)']))",
+        "((a['`rm x`']))",
+    ] {
+        assert_doubt(text, &NotUnderstood::Unclear);
+    }
+    for text in [
+        "make \\\n  -j2 \\\n all",
+        "echo 'a\rb $(c)'",
+        "cat <<'E'\n\t$(c)\nE",
+        "echo \"a\\\nb\" \\$\\(c\\)",
+        "a && # b\nc",
+    ] {
+        assert_eq!(simple_commands(text).doubt, None, "{text:?}");
+    }
+}
+
+/// SPEC 5.7: words behind a redirection belong to the command, wherever the grammar puts them.
+#[test]
+fn words_behind_redirections() {
+    check("git > /dev/null push --force", &["git push --force"]);
+    check("git <<E push\nx\nE", &["git push"]);
+    check(">x git push", &["git push"]);
+    check("git <<< x push", &["git push"]);
+    let parts = simple_commands("git > out push");
+    assert_eq!(parts.redirects.len(), 1);
+}
+
+/// SPEC 5.7: some programs do more than their name says, and some nothing but run another.
+#[test]
+fn what_programs_do() {
+    check("find . -delete", &["find . -delete", "find>rm ?"]);
+    check("git bisect run rm x", &["git bisect run rm x", "git>rm x"]);
+    check(
+        "ls | xargs -I % rm %/x y",
+        &["ls", "xargs -I % rm %/x y", "xargs>rm ? y"],
+    );
+    check("git -c alias.x='!rm y' x", &["git -c alias.x=!rm y x", "git>rm y"]);
+    check("command -v rm", &["command -v rm"]);
+    check("git -c color.ui=never -C x log", &["git -c color.ui=never -C x log"]);
+    check("awk '{ print $1 }' x", &["awk { print $1 } x"]);
+    let inner = |text: &str| {
+        simple_commands(text)
+            .commands
+            .first()
+            .map(|command: &SimpleCommand| command.inner)
+    };
+    assert_eq!(inner("timeout 5 rm x"), Some(Inner::Alone));
+    assert_eq!(inner("bash -c 'rm x'"), Some(Inner::Alone));
+    for text in [
+        "A=1 timeout 5 rm x",
+        "/tmp/timeout 5 rm x",
+        "sudo rm x",
+        "xargs rm",
+        "env A=1 rm x",
+    ] {
+        assert_eq!(inner(text), Some(Inner::Seen), "{text:?}");
+    }
+    assert_eq!(inner("time -o x ls"), Some(Inner::Hidden));
 }

@@ -4,6 +4,7 @@
 //! makes it again just before the call starts and refuses if the digest changed: what was shown is what runs
 //! (SPEC 3.3).
 
+use crate::parts::Parts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -33,6 +34,9 @@ pub enum Effect {
         /// The directory it starts in.
         #[serde(serialize_with = "lossless")]
         directory: PathBuf,
+        /// What it is made of. No part of the digest: the command line says it all.
+        #[serde(skip)]
+        parts: Parts,
     },
     /// Fetches from the network.
     Fetch {
@@ -126,6 +130,28 @@ impl Action {
             | Effect::Delegate { .. }
             | Effect::Internal => None,
         })
+    }
+
+    /// What the command line is made of, for a call that runs one.
+    pub fn parts(&self) -> Option<&Parts> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Execute { parts, .. } => Some(parts),
+            Effect::Read { .. }
+            | Effect::Write { .. }
+            | Effect::Fetch { .. }
+            | Effect::Remote
+            | Effect::Delegate { .. }
+            | Effect::Internal => None,
+        })
+    }
+
+    /// Says that the command line, where it is to run, may not mean what its syntax says.
+    pub fn doubt(&mut self, why: &str) {
+        for effect in &mut self.effects {
+            if let Effect::Execute { parts, .. } = effect {
+                parts.doubt = Some(why.to_owned());
+            }
+        }
     }
 
     /// How the tool's definition differs from the one that was approved before, readable and escaped; `None` where it does not.
@@ -244,6 +270,7 @@ mod tests {
             effects: vec![Effect::Execute {
                 command: "ls".into(),
                 directory: "/tmp".into(),
+                parts: Parts::default(),
             }],
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! This crate owns the events of the ledger ([`event`]), the turn as a fold over them ([`turn`]), the
 //! session they make up ([`session`]), the projection of a session to what a model is sent
-//! ([`projection`]), the standing rules ([`policy`]) over what a call would do ([`action`]), and the two
+//! ([`projection`]), the standing rules ([`policy`]) over what a call would do ([`action`], [`parts`]), and the two
 //! filters every text passes on its way out: [`sanitize`] (terminals) and [`redact`] (secrets).
 //!
 //! Nothing in here does IO, reads a clock or the environment, or awaits: time, ids, randomness and limits
@@ -25,6 +25,7 @@ pub mod id;
 pub mod image;
 pub mod limits;
 pub mod message;
+pub mod parts;
 pub mod policy;
 pub mod projection;
 pub mod redact;

@@ -7,24 +7,29 @@
 //! | 3 | this exact command was approved for the session | allow |
 //! | 4 | an ask rule matches | ask (allow in `full`) |
 //! | 5 | it touches aish's own files | ask (allow in `full`) |
-//! | 6 | an allow rule, `auto_approve` or an approval of this tool for the session matches (the rules of the user's own servers only) | allow |
-//! | 7 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
-//! | 8 | mode `full` | allow |
-//! | 9 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, what a trusted server says reads or only adds (SPEC 5.8) | allow |
-//! | 10 | everything else | ask |
+//! | 6 | an allow rule covers all it touches; of a command, the exact whole line | allow |
+//! | 7 | a command may be what a deny or ask rule speaks of, or may run it, and that cannot be told (SPEC 5.7) | ask (allow in `full`) |
+//! | 8 | allow rules cover every part of a command (SPEC 5.7), `auto_approve` or an approval of this tool for the session matches (the rules of the user's own servers only) | allow |
+//! | 9 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
+//! | 10 | mode `full` | allow |
+//! | 11 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, what a trusted server says reads or only adds (SPEC 5.8) | allow |
+//! | 12 | everything else | ask |
 //!
-//! A pattern in an **allow** rule must cover everything the call touches, and a command only as its exact whole text. A
-//! pattern in a **deny** or **ask** rule errs to the other side: it matches if any one thing the call touches fits, and a
-//! command from the start of any word in it.
+//! A pattern in an **allow** rule must cover everything the call touches. A pattern in a **deny** or **ask** rule errs to the
+//! other side: it matches if any one thing the call touches fits, and a command from the start of any word in it. What that
+//! means for the parts of a command line is the table of `policy/command.rs`.
 
 use crate::action::{Action, Effect, Hint};
 use crate::event::CallSource;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+mod command;
+mod pattern;
 mod place;
 mod rule;
 
+use command::{ByParts, Looked};
 use place::{Places, is_protected_path};
 pub use place::{is_secret_path, normal};
 pub use rule::{Rule, wildcard};
@@ -145,7 +150,8 @@ impl Policy {
 
     /// Judges one call by the table at the top of this file.
     pub fn judge(&self, action: &Action, source: CallSource, mode: ApprovalMode, grants: &[Grant]) -> Judgement {
-        if let Some(denied) = self.denial(action) {
+        let looked = self.looked(action);
+        if let Some(denied) = self.denial_of(&looked) {
             return denied;
         }
         let judged = |verdict, rule: String| Judgement { verdict, rule };
@@ -159,7 +165,7 @@ impl Policy {
             return judged(Verdict::Allow, "approved for this session".to_owned());
         }
         if mode != ApprovalMode::Full
-            && let Some(rule) = self.ask.iter().find(|rule| rule.touches(action, &self.places()))
+            && let Some(rule) = self.ask.iter().find(|rule| rule.touches(&looked, &self.places()))
         {
             return judged(Verdict::Ask, format!("ask rule {rule}"));
         }
@@ -169,6 +175,14 @@ impl Policy {
         let mut allow = self.allow.iter().filter(|_| !self.is_of_guest(&action.tool));
         if let Some(rule) = allow.find(|rule| rule.covers(action, &self.places())) {
             return judged(Verdict::Allow, format!("allow rule {rule}"));
+        }
+        let by_parts = self.by_parts(action);
+        match &by_parts {
+            Some(ByParts::MayBe { rule }) if mode != ApprovalMode::Full => return judged(Verdict::Ask, rule.clone()),
+            Some(ByParts::Allowed { rules }) => {
+                return judged(Verdict::Allow, format!("allow rule {}", rules.join(", ")));
+            }
+            Some(ByParts::MayBe { .. } | ByParts::Lacks { .. } | ByParts::Nothing) | None => {}
         }
         if let Some(key) = self.auto_approved(&action.tool) {
             return judged(Verdict::Allow, format!("auto_approve {key}"));
@@ -188,7 +202,7 @@ impl Policy {
                 judged(Verdict::Allow, "mode auto: not destructive".to_owned())
             }
             ApprovalMode::Auto => judged(Verdict::Ask, "mode auto: destructive or unknown".to_owned()),
-            ApprovalMode::Ask => judged(Verdict::Ask, self.why_asked(action)),
+            ApprovalMode::Ask => judged(Verdict::Ask, self.why_asked(action, by_parts.as_ref())),
         }
     }
 
@@ -225,7 +239,11 @@ impl Policy {
 
     /// The deny rules alone: checked once more just before a call starts (SPEC 3.4).
     pub fn denial(&self, action: &Action) -> Option<Judgement> {
-        let rule = self.deny.iter().find(|rule| rule.touches(action, &self.places()))?;
+        self.denial_of(&self.looked(action))
+    }
+
+    fn denial_of(&self, looked: &Looked<'_>) -> Option<Judgement> {
+        let rule = self.deny.iter().find(|rule| rule.touches(looked, &self.places()))?;
         Some(Judgement {
             verdict: Verdict::Deny,
             rule: format!("deny rule {rule}"),
@@ -280,7 +298,10 @@ impl Policy {
         })
     }
 
-    fn why_asked(&self, action: &Action) -> String {
+    fn why_asked(&self, action: &Action, by_parts: Option<&ByParts>) -> String {
+        if let Some(ByParts::Lacks { what }) = by_parts {
+            return format!("mode ask: {what}");
+        }
         let places = self.places();
         let reads = |is: &dyn Fn(&Path) -> bool| {
             action

@@ -167,6 +167,7 @@ impl Tool for BashTool {
             Request::Run { command, .. } => Effect::Execute {
                 command: command.to_owned(),
                 directory: context.directory.clone(),
+                parts: aish_command::simple_commands(command),
             },
             Request::Job { job, .. } => {
                 self.jobs.get(job)?;

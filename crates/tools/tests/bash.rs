@@ -114,7 +114,8 @@ async fn runs_in_the_given_surroundings() {
         action.effects,
         [Effect::Execute {
             command: "ls".into(),
-            directory
+            directory,
+            parts: aish_command::simple_commands("ls"),
         }]
     );
 }

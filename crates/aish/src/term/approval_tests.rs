@@ -42,6 +42,7 @@ fn command() -> (Pending, Action) {
         effects: vec![Effect::Execute {
             command: "git push".to_owned(),
             directory: "/tmp".into(),
+            parts: aish_core::parts::Parts::default(),
         }],
         arguments: arguments.clone(),
     };

@@ -1,16 +1,36 @@
 //! What a word says, as far as it can be told without running anything.
 
-use super::Word;
+use aish_core::parts::Word;
 use tree_sitter::Node;
 
-impl Word {
-    /// One that says nothing.
-    pub(super) fn empty() -> Self {
-        Self {
-            text: String::new(),
-            value: Some(String::new()),
-            expands: false,
-        }
+/// One that says nothing.
+pub(super) fn empty() -> Word {
+    Word {
+        text: String::new(),
+        value: Some(String::new()),
+        expands: false,
+    }
+}
+
+/// `NAME=value` in front of a command, as one word.
+pub(super) fn setting(source: &str, node: &Node<'_>) -> Word {
+    let text = source.get(node.byte_range()).unwrap_or_default();
+    let value = node.child_by_field_name("value").map(|value| word(source, &value));
+    let (value, expands) = value.map_or((Some(String::new()), false), |word| (word.value, word.expands));
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    Word {
+        text: text.to_owned(),
+        value: value.map(|value| format!("{name}={value}")),
+        expands,
+    }
+}
+
+/// One more word or several, which only running it would tell.
+pub(super) fn unknown(text: &str) -> Word {
+    Word {
+        text: text.to_owned(),
+        value: None,
+        expands: true,
     }
 }
 

@@ -2,16 +2,18 @@
 //!
 //! | program | what it runs |
 //! |---|---|
-//! | `sh`, `bash`, `zsh`, `dash`, `ksh` | the word behind `-c`, as code; a file, a script or standard input is hidden |
+//! | `sh`, `bash`, `dash` | the word behind `-c`, as code; a file, a script or standard input is hidden, and other shells are |
 //! | `eval` | its words together, as code |
 //! | `env`, `sudo`, `doas` | what follows its options and the variables it sets |
 //! | `nohup`, `setsid`, `nice`, `timeout`, `time`, `stdbuf`, `exec`, `command`, `builtin`, `busybox`, … | what follows its options |
 //! | `xargs` | likewise, with more words behind it |
-//! | `find` | what follows `-exec`, `-execdir`, `-ok`, `-okdir` |
+//! | `find`, `git`, `awk` | see [`programs`](super::programs) |
 //!
 //! An option that is not in the table hides what is run: which word it takes with it nobody knows.
 
-use super::{SimpleCommand, Word};
+use super::programs;
+use super::words::unknown;
+use aish_core::parts::{Inner, SimpleCommand, Word};
 
 /// What a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ const WRAPPERS: [Wrapper; 18] = [
     plain("nice", &[], &["-n", "--adjustment"]),
     plain("ionice", &["-t"], &["-c", "-n", "--class", "--classdata"]),
     plain("stdbuf", &[], &["-i", "-o", "-e", "--input", "--output", "--error"]),
-    plain("time", &["-p", "-v"], &["-f", "-o"]),
+    plain("time", &["-p", "-v"], &["-f"]),
     plain("command", &["-p"], &[]),
     plain("builtin", &[], &[]),
     plain("exec", &["-c", "-l"], &["-a"]),
@@ -101,7 +103,6 @@ const WRAPPERS: [Wrapper; 18] = [
             "--max-args",
             "--max-procs",
             "--delimiter",
-            "--replace",
         ],
     ),
 ];
@@ -179,24 +180,78 @@ pub(super) fn wrapped(command: &SimpleCommand) -> Wrapped {
     };
     let name = name.rsplit('/').next().unwrap_or(name);
     match name {
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "rbash" => shell(arguments),
+        "sh" | "bash" | "dash" | "ash" | "rbash" => shell(arguments),
+        "zsh" | "ksh" | "fish" | "csh" | "tcsh" | "pwsh" => Wrapped::Hidden,
         "eval" => match joined(arguments) {
             Some(code) => Wrapped::Code(code),
             None => Wrapped::Hidden,
         },
-        "source" | "." | "fish" | "trap" | "watch" | "parallel" | "ssh" | "su" | "script" => {
+        // `command -v` looks a name up.
+        "command"
+            if arguments
+                .first()
+                .is_some_and(|word| matches!(word.certain(), Some("-v" | "-V"))) =>
+        {
+            Wrapped::Nothing
+        }
+        "source" | "." | "trap" | "alias" | "enable" | "hash" | "bind" | "complete" | "mapfile" | "readarray"
+        | "watch" | "parallel" | "ssh" | "su" | "script" => {
             if arguments.is_empty() {
                 Wrapped::Nothing
             } else {
                 Wrapped::Hidden
             }
         }
-        "find" => find(arguments),
-        _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
-            Some(wrapper) => wrapper.command(arguments),
-            None => Wrapped::Nothing,
-        },
+        "find" => programs::find(arguments),
+        "git" => programs::git(arguments),
+        "awk" | "gawk" | "mawk" | "nawk" => programs::awk(arguments),
+        "let" | "test" | "[" | "printf" | "read" | "unset" | "declare" | "typeset" | "local" | "export"
+        | "readonly" => programs::with_names(arguments),
+        "xargs" => with_input(arguments),
+        _ => wrapper(name, arguments).unwrap_or(Wrapped::Nothing),
     }
+}
+
+fn wrapper(name: &str, arguments: &[Word]) -> Option<Wrapped> {
+    let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
+    Some(wrapper.command(arguments))
+}
+
+/// `xargs`: what it reads becomes words behind the command, or stands for a mark in it.
+fn with_input(arguments: &[Word]) -> Wrapped {
+    let mut behind_option = arguments
+        .iter()
+        .skip_while(|word| word.value.as_deref() != Some("-I"))
+        .skip(1);
+    let mark = behind_option.next().and_then(Word::certain);
+    let joined_mark = arguments
+        .iter()
+        .find_map(|word| word.certain()?.strip_prefix("-I").filter(|mark| !mark.is_empty()));
+    let wrapped = wrapper("xargs", arguments).unwrap_or(Wrapped::Hidden);
+    let Wrapped::Words(mut words) = wrapped else {
+        return wrapped;
+    };
+    match mark.or(joined_mark) {
+        None => words.push(unknown("…")),
+        Some(mark) => {
+            let is_marked = |word: &Word| word.value.as_deref().is_none_or(|value| value.contains(mark));
+            for word in words.iter_mut().filter(|word| is_marked(word)) {
+                *word = unknown(&word.text);
+            }
+        }
+    }
+    Wrapped::Words(words)
+}
+
+/// Programs that do nothing but run another, if they are the ones of that name in `PATH`.
+const RUN_ALONE: [&str; 12] = [
+    "time", "nice", "ionice", "nohup", "timeout", "stdbuf", "command", "builtin", "eval", "sh", "bash", "dash",
+];
+
+/// What is said of a command whose inner one is seen. With variables set for it, or as a program at a certain path, it may be another.
+pub(super) fn inner(command: &SimpleCommand) -> Inner {
+    let is_alone = command.sets.is_empty() && command.name().is_some_and(|name| RUN_ALONE.contains(&name));
+    if is_alone { Inner::Alone } else { Inner::Seen }
 }
 
 fn shell(arguments: &[Word]) -> Wrapped {
@@ -226,27 +281,4 @@ fn joined(words: &[Word]) -> Option<String> {
         .map(|word| word.value.as_deref().filter(|_| !word.expands))
         .collect();
     values.map(|values| values.join(" "))
-}
-
-fn find(arguments: &[Word]) -> Wrapped {
-    let values: Vec<Option<&str>> = arguments.iter().map(|word| word.value.as_deref()).collect();
-    let is_exec = |value: &Option<&str>| matches!(value, Some("-exec" | "-execdir" | "-ok" | "-okdir"));
-    let mut commands = values.iter().enumerate().filter(|(_, value)| is_exec(value));
-    match (commands.next(), commands.next()) {
-        (Some((at, _)), None) => {
-            let inner = arguments.get(at + 1..).unwrap_or_default();
-            let is_end = |word: &&Word| !matches!(word.value.as_deref(), Some(";" | "+"));
-            let inner: Vec<Word> = inner.iter().take_while(is_end).cloned().collect();
-            if inner.is_empty() {
-                Wrapped::Nothing
-            } else {
-                Wrapped::Words(inner)
-            }
-        }
-        // A table of one is enough for what people write; more of them are for a person to read.
-        (Some(_), Some(_)) => Wrapped::Hidden,
-        // What an argument becomes may be one.
-        (None, _) if values.contains(&None) => Wrapped::Hidden,
-        (None, _) => Wrapped::Nothing,
-    }
 }

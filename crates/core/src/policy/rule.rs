@@ -1,14 +1,20 @@
 //! One rule, and what its pattern fits.
 
+use super::command::Looked;
+use super::pattern::Pattern;
 use super::place::Places;
 use crate::action::{Action, Effect};
+use std::borrow::Cow;
 use std::fmt;
+use std::path::PathBuf;
 
 /// One rule: `tool`, `alias.*`, `*`, or any of these with a pattern in parentheses, in which `*` stands for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     tool: String,
     pattern: Option<String>,
+    /// The same pattern, for command lines.
+    on_commands: Option<Pattern>,
 }
 
 impl Rule {
@@ -35,33 +41,36 @@ impl Rule {
                 "rule `{text}` does not begin with a tool's name; write e.g. `file_write`, `git.*` or `bash(git push*)`"
             ));
         }
-        Ok(Self {
+        Ok(Self::new(tool, pattern))
+    }
+
+    fn new(tool: &str, pattern: Option<String>) -> Self {
+        Self {
             tool: tool.to_owned(),
+            on_commands: pattern.as_deref().map(Pattern::new),
             pattern,
-        })
+        }
     }
 
     /// The rule that allows exactly this call's like again: the exact command, or the tool. None for a call of the command
     /// tool that runs no command: a rule for it would allow every command.
     pub fn allowing(action: &Action) -> Option<Self> {
-        let command = action.command().map(str::to_owned);
-        (action.tool != COMMAND_TOOL || command.is_some()).then(|| Self {
-            tool: action.tool.clone(),
-            pattern: command,
-        })
+        let command = action.command().map(Pattern::exactly);
+        (action.tool != COMMAND_TOOL || command.is_some()).then(|| Self::new(&action.tool, command))
     }
 
     /// What an allow rule on commands does not do, where its author may think it does: one line.
     pub fn allows_less_than_it_says(&self) -> Option<String> {
-        match (&self.pattern, self.tool == COMMAND_TOOL) {
-            (Some(pattern), true) if pattern.contains('*') => Some(format!(
-                "`{self}` allows only the command written exactly so: a `*` in an allowed command stands for itself"
-            )),
-            (None, true) => Some(format!(
-                "`{self}` allows no command: name each one, e.g. `bash(cargo test)`, or choose the mode `full`"
-            )),
-            (Some(_) | None, _) => None,
-        }
+        (self.pattern.is_none() && self.tool == COMMAND_TOOL).then(|| {
+            format!(
+                "`{self}` allows no command: name those you mean, e.g. `bash(cargo test*)`, or choose the mode `full`"
+            )
+        })
+    }
+
+    /// Its pattern on the commands of that tool, if it speaks of them.
+    pub(super) fn command_pattern(&self, tool: &str) -> Option<&Pattern> {
+        self.on_commands.as_ref().filter(|_| self.covers_tool(tool))
     }
 
     fn covers_tool(&self, tool: &str) -> bool {
@@ -74,12 +83,13 @@ impl Rule {
             return false;
         }
         let Some(pattern) = &self.pattern else {
-            // A command is allowed by its exact text only.
+            // No rule allows every command.
             return action.command().is_none();
         };
         !action.effects.is_empty()
             && action.effects.iter().all(|effect| match effect {
-                Effect::Execute { command, .. } => command == pattern,
+                // With a star it speaks of single commands, not of whole lines (`command.rs`).
+                Effect::Execute { command, .. } => self.on_commands.as_ref().and_then(Pattern::exact) == Some(command),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
                 Effect::Fetch { url } => wildcard(pattern, url),
                 Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
@@ -87,7 +97,15 @@ impl Rule {
     }
 
     /// For deny and ask rules: anything the call touches fits, by the name it was called by or by where that leads.
-    pub(super) fn touches(&self, action: &Action, places: &Places<'_>) -> bool {
+    pub(super) fn touches(&self, looked: &Looked<'_>, places: &Places<'_>) -> bool {
+        let action = looked.action;
+        let fits_file = |(tool, path): &(&str, PathBuf)| {
+            let pattern = self.pattern.as_deref().filter(|_| self.covers_tool(tool));
+            pattern.is_some_and(|pattern| places.fits(pattern, path))
+        };
+        if looked.files.iter().any(fits_file) {
+            return true;
+        }
         if !self.covers_tool(&action.tool) {
             return false;
         }
@@ -97,11 +115,16 @@ impl Rule {
         let named = action.arguments.get("path").and_then(serde_json::Value::as_str);
         named.is_some_and(|named| places.fits(pattern, &places.absolute(named)))
             || action.effects.iter().any(|effect| match effect {
-                Effect::Execute { command, .. } => fits_from_a_word(pattern, command),
+                Effect::Execute { .. } => self.fits_a_command(&looked.lines),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
                 Effect::Fetch { url } => wildcard(pattern, url),
                 Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
             })
+    }
+
+    fn fits_a_command(&self, lines: &[Cow<'_, str>]) -> bool {
+        let pattern = self.on_commands.as_ref();
+        pattern.is_some_and(|pattern| lines.iter().any(|line| pattern.fits_from_a_word(line)))
     }
 
     /// For deny and ask rules: whether a tool that walks a folder must pass this file over. Naming it is another matter.
@@ -128,59 +151,6 @@ impl fmt::Display for Rule {
             None => f.write_str(&self.tool),
         }
     }
-}
-
-/// What may follow a command in a line without belonging to it.
-const COMMAND_ENDS: &str = ";&|)}`'\"<>#\n";
-
-/// Whether a command fits a pattern from the start of any word in it, up to the end of the line or of that command. Linear:
-/// where the leftmost start does not lead to a fit, no later one does.
-fn fits_from_a_word(pattern: &str, command: &str) -> bool {
-    let (first, rest) = match pattern.split_once('*') {
-        None => return word_starts(command).any(|text| text.strip_prefix(pattern).is_some_and(is_command_end)),
-        Some(("", rest)) => return fits_on(rest, command),
-        Some(parts) => parts,
-    };
-    let start = word_starts(command).find_map(|text| text.strip_prefix(first));
-    start.is_some_and(|text| fits_on(rest, text))
-}
-
-/// Whether what is left of a pattern behind a `*` fits somewhere in the text.
-fn fits_on(pattern: &str, text: &str) -> bool {
-    let mut text = text;
-    let mut parts = pattern.split('*').peekable();
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return part.is_empty()
-                || text
-                    .match_indices(part)
-                    .any(|(at, _)| text.get(at + part.len()..).is_some_and(is_command_end));
-        }
-        match text.find(part).and_then(|at| text.get(at + part.len()..)) {
-            Some(after) => text = after,
-            None => return false,
-        }
-    }
-    true
-}
-
-fn is_command_end(after: &str) -> bool {
-    after
-        .trim_start_matches([' ', '\t'])
-        .chars()
-        .next()
-        .is_none_or(|next| COMMAND_ENDS.contains(next))
-}
-
-/// The text from the start of each word on: where a command could begin.
-fn word_starts(command: &str) -> impl Iterator<Item = &str> {
-    let mut between = true;
-    command.char_indices().filter_map(move |(at, c)| {
-        let separator = c.is_whitespace() || "\"'`;&|(){}$<>=\\".contains(c);
-        let starts = between && !separator;
-        between = separator;
-        if starts { command.get(at..) } else { None }
-    })
 }
 
 /// Whether text fits a pattern in which `*` stands for any text, possibly none. Linear in time but for its stars.

@@ -17,6 +17,7 @@ fn command(line: &str) -> Action {
         Effect::Execute {
             command: line.into(),
             directory: "/w".into(),
+            parts: crate::parts::Parts::default(),
         },
     )
 }

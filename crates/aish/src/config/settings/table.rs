@@ -315,8 +315,9 @@ pub const SETTINGS: &[Setting] = &[
     Setting::new(
         "approval.allow",
         Kind::Rules,
-        r#"["file_write(notes/*)", "bash(make test)"]"#,
-        "Calls that run unasked, unless a deny or ask rule matches too. A command here is one exact command. \
+        r#"["file_write(notes/*)", "bash(cargo test*)"]"#,
+        "Calls that run unasked, unless a deny or ask rule matches too. A command line runs where every command in it is \
+         allowed, or the whole line is exactly the rule's; `\\*` is a star that stands for itself. \
          A rule speaks of your own MCP servers: it lets no tool of a project's server through, and a project cannot bring a \
          server whose name it spells.",
     )

@@ -295,13 +295,13 @@ fn rules_add_up() {
     assert_eq!(texts(&approval.allow), ["bash(make)"]);
 }
 
-/// An allowed command with a `*` would look like more than it is.
+/// A tool's bare name allows no command, though it looks so.
 #[test]
-fn a_star_in_an_allowed_command_is_pointed_out() {
-    let warnings = user("approval.allow = ['bash(cargo test*)', 'git.*', 'bash(make)']")
+fn an_allow_rule_that_allows_no_command_is_pointed_out() {
+    let warnings = user("approval.allow = ['bash(cargo test*)', 'git.*', 'bash(make)', 'bash']")
         .unwrap()
         .warnings;
-    insta::assert_snapshot!(warnings.join("\n"), @"approval.allow: `bash(cargo test*)` allows only the command written exactly so: a `*` in an allowed command stands for itself");
+    insta::assert_snapshot!(warnings.join("\n"), @"approval.allow: `bash` allows no command: name those you mean, e.g. `bash(cargo test*)`, or choose the mode `full`");
 }
 
 /// SPEC 10.1, 10.5: `aish config show` has every value, where it comes from, and no secret; it reads as TOML.
