@@ -87,13 +87,15 @@ pub struct UserShell {
 }
 
 impl UserShell {
-    /// Nothing runs yet; `say` tells the person what the shell prints while no command runs.
-    pub fn new(setup: ShellSetup, say: Say) -> Self {
+    /// Nothing runs yet; `say` tells the person what becomes of the shell, `beside` shows what it prints while no command runs,
+    /// in whole lines of clean text.
+    pub fn new(setup: ShellSetup, say: Say, beside: Say) -> Self {
         Self {
             known: Knowledge::default(),
             setup,
             say,
             shell: None,
+    beside: Say,
             exported: None,
             typed_ahead: String::new(),
         }
@@ -111,6 +113,7 @@ impl UserShell {
 
     /// The shell that was started last, if one was.
     pub fn live(&self) -> Option<Arc<Shell>> {
+            beside,
         self.shell.clone()
     }
 
@@ -244,7 +247,6 @@ impl UserShell {
     }
 
     fn begin(&mut self, directory: &Path, files: StartUp) -> Result<Arc<Shell>, ShellError> {
-        let say = Arc::clone(&self.say);
         let setup = Setup {
             program: self.setup.program.clone(),
             directory: directory.to_owned(),
@@ -258,8 +260,8 @@ impl UserShell {
             settings: self.setup.settings.clone(),
             files,
         };
-        let beside = move |text: &str| text.lines().for_each(|line| say(line));
-        let shell = Arc::new(Shell::start(&setup, beside)?);
+        let beside = Arc::clone(&self.beside);
+        let shell = Arc::new(Shell::start(&setup, move |text: &str| beside(text))?);
         self.shell = Some(Arc::clone(&shell));
         Ok(shell)
     }

@@ -18,6 +18,8 @@ mod jobs;
 mod kills;
 #[path = "shell/lines.rs"]
 mod lines;
+#[path = "shell/leavings.rs"]
+mod leavings;
 #[path = "shell/output.rs"]
 mod output;
 #[path = "shell/person.rs"]

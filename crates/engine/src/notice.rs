@@ -56,6 +56,9 @@ pub enum Notice {
     },
     /// A command the person typed printed this.
     CommandOutput(String),
+    /// What the person's own shell showed while no command of theirs had the terminal, whole lines: what a job printed, that one
+    /// is done.
+    Beside(String),
     /// A call came to its end, run or not.
     CallEnded {
         /// Which call.
@@ -150,6 +153,11 @@ impl Notices {
                 Notice::CallStep { call, line, .. },
             ) if *same == call => *before = line,
             (Some(Notice::CommandOutput(before)), Notice::CommandOutput(text)) => {
+                before.push_str(&text);
+                drop_beginning(before);
+            }
+            (Some(Notice::Beside(before)), Notice::Beside(text)) => {
+                before.push('\n');
                 before.push_str(&text);
                 drop_beginning(before);
             }

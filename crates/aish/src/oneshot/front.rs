@@ -237,6 +237,7 @@ impl<'a> Front<'a> {
                 | Notice::CallStarted { .. }
                 | Notice::ToolOutput { .. }
                 | Notice::CommandOutput(_)
+                | Notice::Beside(_)
                 | Notice::Usage(_) => {}
             }
         }

@@ -220,7 +220,8 @@ impl Front {
         let mut written = self.begin_below(holder);
         let output = loop {
             let until_tick = self.until_tick();
-            let is_free = written.is_none() && busy.is_none();
+            // What is told while somebody else asks would stand in the row of the question, behind what is being answered.
+            let is_free = written.is_none() && busy.is_none() && holder == Holder::Prompt;
             let wanted = tokio::select! {
                 biased;
                 _ = self.interrupts.recv() => self.stop(),

@@ -16,7 +16,7 @@ use crate::shell::{ShellSetup, UserShell};
 use crate::term::Form;
 use crate::term::guard::Guard;
 use crate::usage::Gauge;
-use aish_engine::{Driver, Engine, Notices};
+use aish_engine::{Driver, Engine, Notice, Notices};
 use reedline::ExternalPrinter;
 use std::io;
 use std::path::Path;
@@ -126,9 +126,11 @@ fn kind(form: Form) -> Kind {
 
 /// The user's shell; what it knows is guessed from the environment until it can be asked.
 fn user_shell(setup: ShellSetup, environment: &Environment, notices: &Notices) -> UserShell {
-    let notices = notices.clone();
+    let (own, shells) = (notices.clone(), notices.clone());
     let program = setup.program.clone();
-    let shell = UserShell::new(setup, Arc::new(move |line| notices.status(line.to_owned())));
+    let say = Arc::new(move |line: &str| own.status(line.to_owned()));
+    let beside = Arc::new(move |text: &str| shells.push(Notice::Beside(text.to_owned())));
+    let shell = UserShell::new(setup, say, beside);
     shell.known().begin(&Beginning {
         program: &program,
         path: environment.path("PATH"),

@@ -65,7 +65,8 @@ impl Repl {
             }
         };
         if cursor == Cursor::WithinLine {
-            self.front.print("\n").await;
+            let end = command::line_end(self.front.renderer.look());
+            self.front.print(&end).await;
         }
         let (mut command, status) = match typed {
             Typed::Ran(command) | Typed::Died(command) => (command, None),

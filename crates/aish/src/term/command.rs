@@ -12,6 +12,17 @@ const TOOK_LONG_MS: u64 = 2_000;
 /// has said so.
 const STOPPED: std::ops::RangeInclusive<i32> = 147..=150;
 
+/// Stands behind output whose last line was not ended.
+const UNENDED: &str = "⏎";
+
+/// What ends the line that a command left unended, and says that it did not end it: what follows is not its output.
+pub fn line_end(look: Look) -> String {
+    match look.form {
+        Form::Framed => look.paint(DIM, UNENDED) + "\n",
+        Form::Plain => "\n".to_owned(),
+    }
+}
+
 /// True for the status of a command that was stopped: it has not failed, it has not ended.
 pub fn was_stopped(status: Option<i32>) -> bool {
     status.is_some_and(|status| STOPPED.contains(&status))

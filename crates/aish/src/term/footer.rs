@@ -135,6 +135,7 @@ impl Footer {
             | Notice::ToolOutput { .. }
             | Notice::CallStep { .. }
             | Notice::CommandOutput(_)
+            | Notice::Beside(_)
             | Notice::Retrying { .. }
             | Notice::Usage(_)
             | Notice::Recorded(_)

@@ -302,6 +302,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         2 => printed.prop_map(|text| Happens::Notice(Notice::ToolOutput { call: call(), text })),
         1 => Just(Happens::Notice(ended())),
         1 => Just(Happens::Notice(Notice::Status("something to know".into()))),
+        1 => Just(Happens::Notice(Notice::Beside("[1]+  Done  make".into()))),
         1 => Just(Happens::Notice(Notice::Asking { model: "desk".into() })),
         4 => ".{0,30}".prop_map(Happens::Typed),
         4 => (0_u64..400).prop_map(Happens::Passes),

@@ -28,6 +28,9 @@ use std::time::Duration;
 /// The first words of every status line (SPEC 10.4).
 pub const STATUS_START: &str = "[aish] ";
 
+/// Stands before what the person's shell shows in the middle of something else: at the prompt it needs no name.
+const SHELL_START: &str = "[shell] ";
+
 /// Turns what happens into text.
 pub struct Renderer {
     look: Look,
@@ -136,6 +139,7 @@ impl Renderer {
             Notice::ToolOutput { call, text } => self.printed(call, text, out),
             Notice::CallStep { call, line, .. } => self.step(call, line, out),
             Notice::CommandOutput(text) => self.command_printed(text, out),
+            Notice::Beside(text) => self.beside(text, out),
             Notice::CallEnded {
                 call,
                 readable,
@@ -173,6 +177,20 @@ impl Renderer {
             out.push(Stream::Status, &self.look.paint(DIM, &line));
             out.push(Stream::Status, "\n");
         }
+    }
+
+    /// What the person's shell shows by itself. What was being written goes on after it.
+    fn beside(&mut self, text: &str, out: &mut Output) {
+        let start = match &self.region {
+            Region::Between => "",
+            Region::Prose(_) | Region::Thinking(_) | Region::Countdown(_) | Region::Frame(_) => SHELL_START,
+        };
+        self.break_line(out);
+        let mut rows = Rows::new(start, start, self.look.width());
+        let mut shown = String::new();
+        rows.push(&self.clean.whole(text), &mut shown);
+        rows.break_row(&mut shown);
+        out.push(Stream::Frame, &shown);
     }
 
     /// When [`Self::tick`] has something to write; `None` while nothing counts down.

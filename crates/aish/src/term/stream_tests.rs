@@ -192,6 +192,7 @@ proptest! {
             ended(&text, &serde_json::json!({ "output": text }).to_string(), &text),
             ended(&text, &text, &text),
             Notice::CommandOutput(text.clone()),
+            Notice::Beside(text.clone()),
             Notice::Retrying { attempt: 2, wait_ms: 0, problem: text.clone() },
         ];
         for look in [look(40, Colour::On), look(40, Colour::Off), Look::PLAIN] {

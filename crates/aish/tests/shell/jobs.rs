@@ -2,6 +2,7 @@
 
 use crate::person::{ALL, Desk, Inner, Person};
 use crate::support::pty::{Signal, key};
+use crate::support::reply::Reply;
 use crate::support::{default_wait, poll_until};
 
 /// A program that says when it is there and how often it was told to stop, as a script in the project.
@@ -28,16 +29,22 @@ fn sit_down(inner: Inner) -> Person {
         .sit_down()
 }
 
-/// Types a command that says it is there, and presses a key once it does.
-fn presses_while(person: &Person, line: &str, key: &str) {
-    let before = person.terminal.history_text().matches("there").count();
-    person.enters(line);
+/// Types a command and presses a key once it shows that: before it has begun, the key would be no key of its.
+fn presses_at(person: &Person, line: &str, shows: &str, key: &str) {
+    // The line itself may have it in it.
+    person.begins(line);
+    let before = person.terminal.history_text().matches(shows).count();
+    person.sends();
     poll_until("the command to begin", default_wait(), || {
-        // The line itself may have the word in it.
-        let after = person.terminal.history_text().matches("there").count();
+        let after = person.terminal.history_text().matches(shows).count();
         (after > before).then_some(())
     });
     person.presses_until_prompt(key);
+}
+
+/// The same with a command that says it is there.
+fn presses_while(person: &Person, line: &str, key: &str) {
+    presses_at(person, line, "there", key);
 }
 
 /// SPEC 8.2, 8.7: Ctrl-C ends a command and not the shell.
@@ -111,8 +118,7 @@ fn stopped_and_brought_back() {
         person.types("bg");
         let listed = person.runs("jobs").output.to_lowercase();
         assert!(listed.contains("running"), "{inner:?}: {listed}");
-        person.enters("fg");
-        person.presses_until_prompt(key::CTRL_C);
+        presses_at(&person, "fg", "wait-here", key::CTRL_C);
         let listed = person.runs("jobs").output;
         assert!(!listed.contains("wait-here"), "{inner:?}: {listed}");
         person.leaves();
@@ -129,8 +135,7 @@ fn several_jobs() {
         let listed = person.runs("jobs").output;
         assert!(listed.contains("[1]") && listed.contains("[2]"), "{inner:?}: {listed}");
         person.types("kill %1; wait %1 2>/dev/null; kill -CONT %1 2>/dev/null; echo next");
-        person.enters("fg %2");
-        person.presses_until_prompt(key::CTRL_C);
+        presses_at(&person, "fg %2", "wait-here second", key::CTRL_C);
         person.types("echo back");
         assert_eq!(person.last("echo back").output, "back", "{inner:?}");
         person.leaves();
@@ -161,6 +166,56 @@ fn in_the_background() {
         assert_eq!(person.last("echo after").output, "after", "{inner:?}");
         person.leaves();
     }
+}
+
+/// SPEC 8.2: what a job prints, and that it is done, is the shell's to say: in its own words, and not as if aish said it.
+#[test]
+fn a_job_speaks_for_itself() {
+    for (inner, done) in [(Inner::Bash, "Done"), (Inner::Zsh, "done"), (Inner::Fish, "has ended")] {
+        let person = sit_down(inner);
+        person.types("sh -c 'while [ ! -e go ]; do sleep 0.05; done; echo from-a-job' &");
+        std::fs::write(person.sandbox.path("go"), "").unwrap();
+        person.sees_line("from-a-job");
+        poll_until("the word that it is done", default_wait(), || {
+            person.types("true");
+            person.terminal.history_text().contains(done).then_some(())
+        });
+        let text = person.terminal.history_text();
+        let said: Vec<&str> = text.lines().filter(|line| line.starts_with("[aish]")).collect();
+        assert_eq!(said, Vec::<&str>::new(), "{inner:?}: {text}");
+        person.leaves();
+    }
+}
+
+/// SPEC 5.6, 8.2: what a job prints while a question is asked waits until it is answered: it neither stands in the row of the
+/// question nor moves it.
+#[test]
+fn a_job_does_not_speak_into_a_question() {
+    let call = Reply::call("c1", "bash", serde_json::json!({ "command": "touch made" }));
+    let job = "while [ ! -e go ]; do sleep 0.05; done; echo from-a-job; echo > done\n";
+    let person = Desk::with(Inner::Bash)
+        .replies([call, Reply::text("made it")])
+        .sandbox(move |sandbox| sandbox.file("job", job))
+        .sit_down();
+    person.types("sh job &");
+    person.enters("?make it");
+    let asked = person.terminal.wait_for("the question", |screen| {
+        screen.contents().trim_end().ends_with("[y/N/a/s/?]")
+    });
+    std::fs::write(person.sandbox.path("go"), "").unwrap();
+    poll_until("the job's end", default_wait(), || {
+        person.sandbox.path("done").exists().then_some(())
+    });
+    // The answer goes to a question that stands as it stood.
+    person.terminal.send("x");
+    let answered = person
+        .terminal
+        .wait_for("the key", |screen| screen.contents().trim_end().ends_with("x"));
+    assert_eq!(answered.trim_end(), format!("{} x", asked.trim_end()));
+    person.terminal.send("\x7fy\r");
+    person.sees("made it");
+    person.sees_line("from-a-job");
+    person.leaves();
 }
 
 /// SPEC 8.2: a job that prints while a line is being typed does not spoil the line.

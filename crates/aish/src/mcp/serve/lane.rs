@@ -138,6 +138,7 @@ fn tell(notice: Notice, call: &Call, redactor: &aish_core::redact::Redactor) {
         | Notice::ReplyEnded
         | Notice::CallStarted { .. }
         | Notice::CommandOutput(_)
+        | Notice::Beside(_)
         | Notice::CallEnded { .. }
         | Notice::Retrying { .. }
         | Notice::Usage(_)
