@@ -3,6 +3,7 @@
 //! The user's own start-up files run first, as they do in a terminal; then ours adds hooks: one before a command runs, one
 //! before each prompt. The prompt itself is empty, since ours is shown. Tried with bash 5.2, zsh 5.9 and fish 3.6.
 
+use crate::marks::{self, Keys};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,11 @@ impl Dialect {
         }
     }
 
+    /// The keys that have it mark its prompt, if that came without marks: something of the user's has put our hooks away.
+    pub fn mend(self) -> &'static [u8] {
+        b"\x1b[9993~"
+    }
+
     /// The keys that have it run the file [`ASK`] of its folder, unseen: its output is in [`ANSWER`] when that is marked.
     pub fn ask(self) -> &'static [u8] {
         b"\x1b[9991~"
@@ -72,6 +78,7 @@ impl Dialect {
     pub fn launch(self, start: &Start<'_>) -> io::Result<Launch> {
         let word = |text: &str| OsString::from(text);
         let folder = start.folder;
+        write(folder, KEY, &format!("{}\n", start.keys.closed))?;
         match self {
             Self::Bash => {
                 let file = write(folder, "bashrc", &start.fill(BASH))?;
@@ -114,8 +121,8 @@ impl Dialect {
 pub struct Start<'a> {
     /// Where our files for it are; private.
     pub folder: &'a Path,
-    /// The secret of its marks: letters and digits.
-    pub key: &'a str,
+    /// What proves its marks.
+    pub keys: &'a Keys,
     /// The user's own `ZDOTDIR`.
     pub zdotdir: Option<&'a OsStr>,
     /// Whether it reads the user's files.
@@ -135,6 +142,8 @@ pub enum StartUp {
 pub const ASK: &str = "ask";
 /// And the one with what it printed.
 pub const ANSWER: &str = "answer";
+/// The file with what proves its marks.
+const KEY: &str = "key";
 
 impl Start<'_> {
     fn fill(&self, script: &str) -> String {
@@ -145,7 +154,8 @@ impl Start<'_> {
         let folder = quoted(self.folder);
         script
             .replace("\nOWN", &format!("\n{own}"))
-            .replace("KEY", self.key)
+            .replace("OPEN", &self.keys.open)
+            .replace("HOOK", marks::HOOK)
             .replace("FOLDER", &folder)
     }
 }

@@ -1,25 +1,39 @@
 //! The thread that looks after one shell: it alone reads and writes the shell's terminal.
 //!
-//! Commands wait in a queue until the shell waits for one; [`ask`] is about hidden lines, [`patience`] about what has to happen
-//! though nothing came, and about the person who would not wait; [`interrupt`] about a Ctrl-C that a shell loses, [`leave`] about
-//! the end.
+//! Commands wait in a queue until the shell waits for one; [`beside`] is about what is written meanwhile, [`ask`] about hidden lines, [`patience`] about what has to happen
+//! though nothing came, and about the person who would not wait; [`ahead`] about keys that no program took, [`held`] about those that were pressed before, [`interrupt`] about a
+//! Ctrl-C that a shell loses, [`mend`] about a prompt without marks, [`leave`] about the end.
 
+mod ahead;
 mod ask;
+mod beside;
+mod held;
 mod interrupt;
 mod leave;
+mod mend;
 mod patience;
+mod process;
+mod reading;
 
 use crate::capture::Capture;
 use crate::dialect::Dialect;
 use crate::folder::{self, Folder};
-use crate::live::{Ended, Ran, Relay, Shared, Size, directory_of};
-use crate::marks::Marks;
-use crate::phase::{Phase, Step};
+use crate::live::{Ended, Ran, Relay, Shared, Size};
+use crate::marks::{Keys, Marks};
+use crate::phase::{Outcome, Phase, Step};
+use crate::processes;
+use ahead::{Ahead, Taking};
+use held::Held;
+use beside::Aside;
 use interrupt::Pressed;
+use mend::LineEditor;
+pub use process::Stops;
+use process::Watched;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::process::{Signal, kill_process_group};
+use rustix::termios::LocalModes;
 use std::collections::VecDeque;
 use std::io;
 use std::mem::discriminant;
@@ -39,8 +53,6 @@ const STACK_BYTES: usize = 512 * 1024;
 const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 const CTRL_C: u8 = 0x03;
-/// In the names of what we put into a shell: a line that has it is of no interest to a person, e.g. one of `set -x`.
-const OWN_NAMES: &str = "__aish_";
 
 /// A command to type.
 pub struct Typed {
@@ -75,16 +87,11 @@ struct Current {
     output: Capture,
     /// Keys that were pressed before it ran.
     early: Vec<u8>,
-    /// Whether any key went to it.
-    keys: Keys,
-    typed_ahead: Vec<u8>,
-}
-
-/// Whether keys went to a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keys {
-    None,
-    Some,
+    /// Keys that were pressed before it was typed.
+    held: Held,
+    /// Keys that went to it, and for which its terminal had no room.
+    unwritten: Vec<u8>,
+    ahead: Ahead,
 }
 
 /// Whether the keeper goes on.
@@ -108,14 +115,16 @@ pub struct Keeper {
     asks: Vec<Asked>,
     /// What is still to be written to the shell.
     pending: VecDeque<u8>,
-    /// What came while no command ran.
-    aside: Capture,
-    /// When the first and the last of it came.
-    aside_times: Option<(Instant, Instant)>,
+    aside: Aside,
     /// When Ctrl-C was last pressed to withdraw a line.
     withdrawn_at: Option<Instant>,
+    taking: Taking,
     /// A Ctrl-C of the person's that nobody may have got.
     pressed: Option<Pressed>,
+    line_editor: LineEditor,
+    watched: Watched,
+    /// Ctrl-C that gave up a command for which the start-up files were not done.
+    start_interrupts: u32,
     beside: Box<dyn FnMut(&str) + Send>,
     size: Option<Size>,
     buffer: Vec<u8>,
@@ -129,7 +138,7 @@ pub struct Kept {
     pub terminal: OwnedFd,
     pub child: Child,
     pub dialect: Dialect,
-    pub key: String,
+    pub keys: Keys,
     pub folder: Folder,
     pub shared: Arc<Shared>,
     pub beside: Box<dyn FnMut(&str) + Send>,
@@ -143,7 +152,7 @@ impl Keeper {
             terminal: kept.terminal,
             child: kept.child,
             dialect: kept.dialect,
-            marks: Marks::new(&kept.key),
+            marks: Marks::new(&kept.keys),
             phase: Phase::Starting,
             since: Instant::now(),
             current: None,
@@ -151,10 +160,13 @@ impl Keeper {
             asking: None,
             asks: Vec::new(),
             pending: VecDeque::new(),
-            aside: Capture::new(),
-            aside_times: None,
+            aside: Aside::default(),
             withdrawn_at: None,
+            taking: Taking::Answered,
             pressed: None,
+            line_editor: LineEditor::default(),
+            watched: Watched::new(),
+            start_interrupts: 0,
             beside: kept.beside,
             size: None,
             buffer: vec![0; PIECE_BYTES],
@@ -190,12 +202,13 @@ impl Keeper {
                 Err(TryRecvError::Empty) => break,
             }
         }
-        if self.read() == Next::Leave || self.has_exited() {
+        if self.look_at_process() == Next::Leave || self.read() == Next::Leave || self.has_exited() {
             return Next::Leave;
         }
         self.type_next();
         self.ask_next();
         self.take_keys();
+        self.give_held(Instant::now());
         self.look_at_the_clock();
         self.note_interrupt();
         self.write();
@@ -236,7 +249,9 @@ impl Keeper {
         match rustix::io::read(self.terminal.as_fd(), &mut *self.buffer) {
             Ok(0) => Next::Leave,
             Ok(len) => {
-                let pieces = self.marks.read(self.buffer.get(..len).unwrap_or_default());
+                let bytes = self.buffer.get(..len).unwrap_or_default();
+                self.line_editor.read(bytes);
+                let pieces = self.marks.read(bytes);
                 for piece in pieces {
                     let before = discriminant(&self.phase);
                     let step = self.phase.step(piece);
@@ -256,16 +271,30 @@ impl Keeper {
     /// The shell does something else now.
     fn entered(&mut self) {
         self.since = Instant::now();
+        // As the system knows it: any name, and nobody has to say it.
+        if matches!(self.phase, Phase::Over(_) | Phase::Idle)
+            && let Some(directory) = processes::directory(self.child.id())
+        {
+            self.shared.moved(&directory);
+        }
         match (&self.phase, &mut self.current) {
-            (Phase::Running, Some(current)) => self.pending.extend(current.early.drain(..)),
+            (Phase::Running | Phase::Questioned, Some(current)) => {
+                let early = std::mem::take(&mut current.early);
+                if !early.is_empty() {
+                    self.press(&early);
+                }
+            }
             (Phase::Over(_), Some(current)) => {
                 current.took = Some(current.began.elapsed());
+                current.unwritten.extend(self.pending.drain(..));
                 self.take_back_keys();
             }
             (
                 Phase::Starting
                 | Phase::Idle
                 | Phase::Typed(_)
+                | Phase::Accepted(_)
+                | Phase::Questioned
                 | Phase::Running
                 | Phase::Over(_)
                 | Phase::Taking(_)
@@ -287,79 +316,20 @@ impl Keeper {
                 }
             }
             Step::Beside(bytes) => self.beside(&bytes),
-            Step::Prompted(status) => self.prompted(status),
-            Step::Ahead(text) => self.take_ahead(text),
-            Step::Taken(status, text) => {
-                self.take_ahead(text);
-                self.finish(Ended::Exited(status));
+            Step::Prompted(outcome) => self.prompted(outcome),
+            Step::Refused(said) => {
+                self.act(Step::Show(said));
+                self.prompted(Outcome::Refused(None));
             }
-            Step::Withdraw => self.withdraw(),
-            Step::NotRun(why) => self.finish(Ended::NotRun(why)),
-            Step::Moved(path) => {
-                if let Some(path) = directory_of(&path) {
-                    self.shared.moved(path);
+            Step::Ahead(text) => {
+                if let Some(current) = &mut self.current {
+                    current.ahead.handed_back(&text);
                 }
             }
+            Step::Taken(outcome, text) => self.taken(outcome, text),
+            Step::Withdraw => self.withdraw(),
             Step::Answered => self.answered(),
         }
-    }
-
-    /// The prompt is there: keys that no program took stand in it.
-    fn prompted(&mut self, status: i32) {
-        let keys = self.current.as_ref().map(|current| current.keys);
-        if keys == Some(Keys::Some) {
-            self.phase.taking(status);
-            self.since = Instant::now();
-            self.pending.extend(self.dialect.take());
-        } else {
-            self.finish(Ended::Exited(status));
-        }
-    }
-
-    fn take_ahead(&mut self, text: Vec<u8>) {
-        if let Some(current) = &mut self.current
-            && current.typed_ahead.len() + text.len() <= KEYS_WAITING_MAX
-        {
-            current.typed_ahead.extend(text);
-        }
-    }
-
-    /// Takes back whole lines that no program took, before the shell's line editor reads them as commands. A fish cannot do so by
-    /// itself; there the one who comes first has them.
-    fn take_back_keys(&mut self) {
-        let Some(current) = self.current.as_mut().filter(|current| current.keys == Keys::Some) else {
-            return;
-        };
-        // The shell's end of the terminal, opened for this only: while it is open the end of the shell does not show.
-        let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
-        let Ok(end) = rustix::pty::ioctl_tiocgptpeer(&self.terminal, flags) else {
-            return;
-        };
-        let is_open =
-            rustix::fs::fcntl_getfl(&end).and_then(|flags| rustix::fs::fcntl_setfl(&end, flags | OFlags::NONBLOCK));
-        if is_open.is_err() {
-            return;
-        }
-        let mut line = [0; 4096];
-        while let Ok(len @ 1..) = rustix::io::read(&end, &mut line) {
-            current.typed_ahead.extend(line.get(..len).unwrap_or_default());
-            if current.typed_ahead.len() > KEYS_WAITING_MAX {
-                return;
-            }
-        }
-    }
-
-    /// What comes while no command runs. While start-up files are read and somebody waits, it is theirs to see at once.
-    fn beside(&mut self, bytes: &[u8]) {
-        if self.phase == Phase::Starting
-            && let Some(waiting) = self.queue.front_mut()
-        {
-            waiting.relay.screen.show(bytes);
-            return;
-        }
-        self.aside.push(bytes);
-        let now = Instant::now();
-        self.aside_times = Some((self.aside_times.map_or(now, |(first, _)| first), now));
     }
 
     /// Types the next command, if the shell waits for one.
@@ -367,7 +337,7 @@ impl Keeper {
         if self.phase != Phase::Idle || self.current.is_some() {
             return;
         }
-        let Some(typed) = self.queue.pop_front() else {
+        let Some(mut typed) = self.queue.pop_front() else {
             return;
         };
         self.tell_aside();
@@ -378,21 +348,24 @@ impl Keeper {
         self.phase = Phase::Typed(Vec::new());
         self.entered();
         self.current = Some(Current {
+            held: Held::new(std::mem::take(&mut typed.relay.ahead)),
+            unwritten: Vec::new(),
             typed,
             began: Instant::now(),
             took: None,
             output: Capture::new(),
             early: Vec::new(),
-            keys: Keys::None,
-            typed_ahead: Vec::new(),
+            ahead: Ahead::default(),
         });
     }
 
     /// Presses Ctrl-C, to be pressed again until the prompt is there.
     fn withdraw(&mut self) {
         self.pending.push_back(CTRL_C);
-        // A key of ours may have begun a program while the terminal makes no signals of keys.
-        if let Ok(group) = rustix::termios::tcgetpgrp(&self.terminal) {
+        // A key of ours may have begun a program while the terminal makes no signals of keys. Two would end the next line too.
+        let settings = rustix::termios::tcgetattr(&self.terminal);
+        let makes_signals = settings.is_ok_and(|settings| settings.local_modes.contains(LocalModes::ISIG));
+        if !makes_signals && let Ok(group) = rustix::termios::tcgetpgrp(&self.terminal) {
             let _ = kill_process_group(group, Signal::INT);
         }
         // A fish whose line is empty says nothing at Ctrl-C, and everything at this.
@@ -403,28 +376,22 @@ impl Keeper {
         self.withdrawn_at = Some(Instant::now());
     }
 
-    fn tell_aside(&mut self) {
-        self.aside_times = None;
-        let aside = std::mem::take(&mut self.aside);
-        let text = aside.text(self.size);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.contains(OWN_NAMES)).collect();
-        let text = lines.join("\n");
-        if !text.trim().is_empty() {
-            (self.beside)(&text);
-        }
-    }
-
     fn finish(&mut self, ended: Ended) {
         if self.phase == Phase::Idle {
             self.withdrawn_at = None;
         }
-        let Some(current) = self.current.take() else { return };
+        let Some(mut current) = self.current.take() else { return };
+        current.unwritten.extend(current.held.take());
+        let (typed_ahead, draft) = current.ahead.told(&self.terminal);
         let ran = Ran {
             ended,
             output: current.output,
             elapsed: current.took.unwrap_or_else(|| current.began.elapsed()),
             directory: self.shared.directory(),
-            typed_ahead: String::from_utf8_lossy(&current.typed_ahead).into_owned(),
+            typed_ahead,
+            draft,
+            unread: current.unwritten,
+            stops: std::mem::take(&mut self.watched.stops),
         };
         // Whoever does not wait any more has no use for it.
         let _ = current.typed.done.send(ran);

@@ -3,7 +3,9 @@
 use crate::capture::Capture;
 use crate::dialect::{Dialect, Start, StartUp};
 use crate::folder::Folder;
-use crate::keeper::{Asked, Keeper, Kept, Order, Typed};
+use crate::image::Became;
+use crate::keeper::{Asked, Keeper, Kept, Order, Stops, Typed};
+use crate::marks::Keys;
 use crate::phase::NotRun;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -20,7 +22,7 @@ use tokio::sync::{oneshot, watch};
 
 /// Bytes of an answer of [`Shell::ask`]; a longer one is cut.
 pub const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Bytes of the secret that is in every mark.
+/// Bytes of a secret that is in marks.
 const KEY_BYTES: usize = 16;
 
 /// A terminal's size.
@@ -66,6 +68,8 @@ pub trait Screen: Send {
 pub struct Relay {
     /// Where keys come from: a terminal in raw mode, or nothing.
     pub keys: Option<OwnedFd>,
+    /// Keys that were pressed before: the command is given them where it reads.
+    pub ahead: Vec<u8>,
     /// Where output goes.
     pub screen: Box<dyn Screen>,
 }
@@ -77,6 +81,8 @@ pub enum Ended {
     Exited(i32),
     /// It was no command, or no whole one: nothing ran.
     NotRun(NotRun),
+    /// The shell has put it back to be looked at, perhaps changed (`histverify`): nothing ran. It is the [`Ran::draft`].
+    PutBack,
     /// The shell itself ended.
     ShellEnded(End),
 }
@@ -88,12 +94,16 @@ pub enum End {
     Exited(i32),
     /// By this signal.
     Killed(i32),
+    /// It became another program (`exec`), which [`Shell::became`] names, and was ended for another shell to take its place.
+    Became,
+    /// Its start-up files did not end, and the person would not wait: it was ended.
+    GivenUp,
     /// Nobody could be asked.
     Unknown,
 }
 
 impl End {
-    fn of(status: io::Result<ExitStatus>) -> Self {
+    pub(crate) fn of(status: io::Result<ExitStatus>) -> Self {
         match status.map(|status| (status.code(), status.signal())) {
             Ok((Some(code), _)) => Self::Exited(code),
             Ok((None, Some(signal))) => Self::Killed(signal),
@@ -124,6 +134,7 @@ pub enum Stage {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub directory: Mutex<PathBuf>,
+    became: Mutex<Option<Became>>,
     pub ending: watch::Sender<Option<Ending>>,
 }
 
@@ -131,6 +142,7 @@ impl Shared {
     fn new(directory: PathBuf) -> Self {
         Self {
             directory: Mutex::new(directory),
+            became: Mutex::new(None),
             ending: watch::Sender::new(None),
         }
     }
@@ -143,10 +155,12 @@ impl Shared {
         directory.clone_into(&mut self.directory.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub fn ended(&self, status: io::Result<ExitStatus>, stage: Stage) -> End {
-        let how = End::of(status);
-        self.ending.send_replace(Some(Ending { how, stage }));
-        how
+    pub fn became(&self, became: Became) {
+        *self.became.lock().unwrap_or_else(PoisonError::into_inner) = Some(became);
+    }
+
+    pub fn ended(&self, ending: Ending) {
+        self.ending.send_replace(Some(ending));
     }
 }
 
@@ -161,8 +175,15 @@ pub struct Ran {
     pub elapsed: Duration,
     /// Where the shell is now.
     pub directory: PathBuf,
-    /// Keys that were pressed meanwhile and that no program took: whole lines, and the beginning of one.
+    /// Whether the shell was stopped meanwhile (`suspend`); it was told to go on.
+    pub stops: Stops,
+    /// What was typed and sent meanwhile, and that no program took: whole lines, each with its end.
     pub typed_ahead: String,
+    /// What nobody has sent: the beginning of a line that was typed meanwhile, or a line that the shell itself has put into its
+    /// line editor.
+    pub draft: String,
+    /// Keys behind those that never came to a program: of [`Relay::ahead`], and such as there was no room for.
+    pub unread: Vec<u8>,
 }
 
 impl Ran {
@@ -173,7 +194,10 @@ impl Ran {
             output: Capture::new(),
             elapsed: Duration::ZERO,
             directory,
+            stops: Stops::None,
             typed_ahead: String::new(),
+            draft: String::new(),
+            unread: Vec::new(),
         }
     }
 }
@@ -222,12 +246,15 @@ impl Shell {
             program: program.clone(),
             source,
         };
-        let key = key().map_err(failed)?;
+        let keys = Keys {
+            open: key().map_err(failed)?,
+            closed: key().map_err(failed)?,
+        };
         let folder = Folder::create().map_err(failed)?;
         let launch = dialect
             .launch(&Start {
                 folder: folder.path(),
-                key: &key,
+                keys: &keys,
                 zdotdir: setup.variable("ZDOTDIR"),
                 files: setup.files,
             })
@@ -258,7 +285,7 @@ impl Shell {
             terminal: pty.into(),
             child,
             dialect,
-            key,
+            keys,
             folder,
             shared: Arc::clone(&shared),
             beside: Box::new(beside),
@@ -341,6 +368,15 @@ impl Shell {
         *self.shared.ending.borrow()
     }
 
+    /// The program that it has become by `exec`; `None` while it is the shell that was started.
+    pub fn became(&self) -> Option<Became> {
+        self.shared
+            .became
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     /// Waits until it has ended.
     pub async fn ended(&self) {
         // The sender lives as long as this does.
@@ -381,11 +417,4 @@ fn key() -> io::Result<String> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The directory that bytes of a mark name; `None` for what is no absolute path.
-pub(crate) fn directory_of(bytes: &[u8]) -> Option<&Path> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let path = Path::new(std::ffi::OsStr::from_bytes(bytes));
-    path.is_absolute().then_some(path)
 }

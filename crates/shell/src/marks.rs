@@ -2,6 +2,9 @@
 //!
 //! Each mark carries a secret of this shell (`k=`), so that a program that writes marks of its own, or a file that holds some,
 //! is passed through as what it is: output. Marks of ours are taken out; every other byte stays as it came, in order.
+//!
+//! There are two secrets ([`Keys`]), since a shell keeps its prompts in variables, and whoever has it list them (`set`) has what
+//! stands in them: in the output, and then in the hands of a model. That one proves no more than a prompt.
 
 /// What the shell said between its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +22,6 @@ pub enum Mark {
         /// As `$?`; 128 and the signal's number for one that was killed.
         status: i32,
     },
-    /// It works in this directory (`133;W`), as the shell writes it.
-    Directory(Vec<u8>),
     /// A hidden line was run (`133;Q`).
     Answered,
     /// What stood in its line editor, which is empty now (`133;L`).
@@ -36,24 +37,40 @@ pub enum Piece {
     Mark(Mark),
 }
 
+/// The line that a bash runs before each prompt, and that it shows where it was told to show what it reads (`set -v`).
+pub const HOOK: &str = "{ __aish_prompt; } >/dev/null 2>&1";
+/// What a terminal makes of the end of a line.
+const LINE_END: &[u8] = b"\r\n";
 /// What every mark begins with.
 const BEGIN: &[u8] = b"\x1b]133;";
-/// Bytes of a mark; a longer one is none of ours. A path has at most 4,096 bytes.
+/// Bytes of a mark; a longer one is none of ours. A line of a terminal has at most 4,096 bytes.
 const MARK_BYTES_MAX: usize = 8_192;
+
+/// The secrets of a shell: letters and digits.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// In its prompts, so that any line can show it: it proves that the shell waits, or has begun, which counts only while that is
+    /// what it is expected to do.
+    pub open: String,
+    /// In a file of its private folder, read for each mark: it proves everything.
+    pub closed: String,
+}
 
 /// Reads pieces out of a stream that may be cut anywhere.
 #[derive(Debug)]
 pub struct Marks {
-    key: Vec<u8>,
+    open: Vec<u8>,
+    closed: Vec<u8>,
     /// What may become a mark.
     held: Vec<u8>,
 }
 
 impl Marks {
-    /// For marks with that secret.
-    pub fn new(key: &str) -> Self {
+    /// For marks with those secrets.
+    pub fn new(keys: &Keys) -> Self {
         Self {
-            key: format!("k={key}").into_bytes(),
+            open: format!("k={}", keys.open).into_bytes(),
+            closed: format!("k={}", keys.closed).into_bytes(),
             held: Vec::new(),
         }
     }
@@ -70,7 +87,7 @@ impl Marks {
             joined = [held.as_slice(), bytes].concat();
             joined.as_slice()
         };
-        while let Some(at) = rest.iter().position(|byte| *byte == 0x1b) {
+        while let Some(at) = rest.iter().position(|byte| *byte == 0x1b || *byte == b'{') {
             let (before, from) = rest.split_at(at);
             output.extend_from_slice(before);
             match mark_at(from) {
@@ -85,9 +102,10 @@ impl Marks {
                     }
                     rest = after;
                 }
+                At::Hook { len } => rest = from.split_at(len).1,
                 At::None => {
-                    let (escape, after) = from.split_at(1);
-                    output.extend_from_slice(escape);
+                    let (first, after) = from.split_at(1);
+                    output.extend_from_slice(first);
                     rest = after;
                 }
                 At::Unfinished => {
@@ -109,12 +127,14 @@ impl Marks {
     /// The mark, if it is one of ours: `LETTER;k=SECRET` and perhaps `;VALUE`.
     fn mark(&self, inside: &[u8]) -> Option<Mark> {
         let (letter, after) = inside.split_first()?;
-        let after = after.strip_prefix(b";")?.strip_prefix(self.key.as_slice())?;
-        let value = match after.split_first() {
-            None => &[],
-            Some((b';', value)) => value,
-            Some(_) => return None,
-        };
+        let after = after.strip_prefix(b";")?;
+        let end = after.iter().position(|byte| *byte == b';').unwrap_or(after.len());
+        let (proof, value) = after.split_at(end);
+        let value = value.strip_prefix(b";").unwrap_or_default();
+        let is_prompt = matches!(letter, b'B' | b'C' | b'P');
+        if proof != self.closed && !(is_prompt && proof == self.open) {
+            return None;
+        }
         match letter {
             b'B' => Some(Mark::Ready),
             b'P' => Some(Mark::More),
@@ -124,9 +144,8 @@ impl Marks {
                 let status = std::str::from_utf8(value).ok()?.parse().ok()?;
                 Some(Mark::Ended { status })
             }
-            b'W' => Some(Mark::Directory(unprocessed(value))),
             b'Q' => Some(Mark::Answered),
-            b'L' => Some(Mark::Taken(unprocessed(value))),
+            b'L' => Some(Mark::Taken(numbered(&unprocessed(value)))),
             _ => None,
         }
     }
@@ -143,6 +162,29 @@ fn unprocessed(value: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// With the characters that are written by their numbers (`%1b`).
+fn numbered(value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let [first, behind @ ..] = rest {
+        let number = behind
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| str::from_utf8(digits).ok());
+        match number.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    bytes
+}
+
 fn flush(output: &mut Vec<u8>, pieces: &mut Vec<Piece>) {
     if !output.is_empty() {
         pieces.push(Piece::Output(std::mem::take(output)));
@@ -152,14 +194,25 @@ fn flush(output: &mut Vec<u8>, pieces: &mut Vec<Piece>) {
 enum At<'a> {
     /// A whole one, so many bytes long.
     Mark { inside: &'a [u8], len: usize },
+    /// [`HOOK`], a line of its own.
+    Hook { len: usize },
     /// No mark begins here.
     None,
     /// One may begin here.
     Unfinished,
 }
 
-/// What begins at an escape.
+/// What begins at an escape or a brace.
 fn mark_at(bytes: &[u8]) -> At<'_> {
+    if bytes.first() == Some(&b'{') {
+        let hook = || HOOK.bytes().chain(LINE_END.iter().copied());
+        let len = HOOK.len() + LINE_END.len();
+        return match hook().zip(bytes).all(|(expected, byte)| expected == *byte) {
+            true if bytes.len() >= len => At::Hook { len },
+            true => At::Unfinished,
+            false => At::None,
+        };
+    }
     let known = bytes.len().min(BEGIN.len());
     if bytes.get(..known) != BEGIN.get(..known) {
         return At::None;
@@ -182,6 +235,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn marks() -> Marks {
+        Marks::new(&Keys {
+            open: "o".to_owned(),
+            closed: "s".to_owned(),
+        })
+    }
+
     fn output(text: &str) -> Piece {
         Piece::Output(text.as_bytes().to_vec())
     }
@@ -189,9 +249,9 @@ mod tests {
     /// Marks are taken out, and everything else is left.
     #[test]
     fn marks_and_output() {
-        let mut marks = Marks::new("s");
+        let mut marks = marks();
         let pieces = marks
-            .read(b"a\x1b]133;C;k=s\x07b\x1b[1mc\x1b]133;D;k=s;130\x07\x1b]133;W;k=s;/tmp/a b\x07\x1b]133;B;k=s\x07");
+            .read(b"a\x1b]133;C;k=s\x07b\x1b[1mc\x1b]133;D;k=s;130\x07\x1b]133;L;k=s;a%1b %25b%\x07\x1b]133;B;k=o\x07");
         assert_eq!(
             pieces,
             [
@@ -199,7 +259,7 @@ mod tests {
                 Piece::Mark(Mark::Begun),
                 output("b\x1b[1mc"),
                 Piece::Mark(Mark::Ended { status: 130 }),
-                Piece::Mark(Mark::Directory(b"/tmp/a b".to_vec())),
+                Piece::Mark(Mark::Taken(b"a\x1b %b%".to_vec())),
                 Piece::Mark(Mark::Ready),
             ]
         );
@@ -214,10 +274,17 @@ mod tests {
             "\x1b]133;D;k=s2;0\x07",
             "\x1b]133;D;k=s;x\x07",
             "\x1b]133;Z;k=s\x07",
+            // What a prompt proves is not the end of a command, nor a line.
+            "\x1b]133;D;k=o;0\x07",
+            "\x1b]133;L;k=o;ls\x07",
+            "\x1b]133;Q;k=o\x07",
+            "\x1b]133;X;k=o\x07",
+            "\x1b]133;B;k=oo\x07",
+            "\x1b]133;B;k=\x07",
             "\x1b]133;\x1b]133;\x07",
             "\x1b]133;\x07",
         ] {
-            let mut marks = Marks::new("s");
+            let mut marks = marks();
             let mut text = Vec::new();
             for piece in marks.read(forged.as_bytes()) {
                 match piece {
@@ -230,10 +297,24 @@ mod tests {
         }
     }
 
+    /// SPEC 8.2: the line of ours that a bash shows is not the user's; what only looks like it is.
+    #[test]
+    fn the_hook_does_not_show() {
+        let text = format!("a\r\n{HOOK}\r\n{{ b; }}{HOOK} c{{");
+        let expect = [output(&format!("a\r\n{{ b; }}{HOOK} c"))];
+        let mut marks = marks();
+        assert_eq!(marks.read(text.as_bytes()), expect);
+        assert_eq!(marks.rest(), b"{");
+        assert_eq!(
+            join(&text.as_bytes().chunks(1).collect::<Vec<_>>()),
+            join(&[text.as_bytes()])
+        );
+    }
+
     /// A mark that never ends is not held for ever.
     #[test]
     fn endless_marks() {
-        let mut marks = Marks::new("s");
+        let mut marks = marks();
         marks.read(b"\x1b]133;D;k=s;");
         for _ in 0..100 {
             marks.read(&[b'1'; 1000]);
@@ -244,7 +325,7 @@ mod tests {
     proptest! {
         /// However the stream is cut, the same comes of it.
         #[test]
-        fn any_cut(text in "(a|\x1b|\\]133;|[BCDPW];|k=s|;|0|\x07|\x1b\\]133;D;k=s;7\x07){0,40}", cuts in prop::collection::vec(0usize..200, 0..8)) {
+        fn any_cut(text in "(a|\x1b|\\]133;|[BCDPL];|k=s|;|0|\x07|\x1b\\]133;D;k=s;7\x07){0,40}", cuts in prop::collection::vec(0usize..200, 0..8)) {
             let whole = join(&[text.as_bytes()]);
             let mut cuts = cuts;
             cuts.sort_unstable();
@@ -262,7 +343,7 @@ mod tests {
 
     /// The pieces, with neighbouring output joined.
     fn join(parts: &[&[u8]]) -> Vec<Piece> {
-        let mut marks = Marks::new("s");
+        let mut marks = marks();
         let mut all: Vec<Piece> = Vec::new();
         let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| marks.read(part)).collect();
         let rest = marks.rest();

@@ -2,10 +2,12 @@
 
 use crate::marks::{Mark, Piece};
 
-/// What leaves the line editor of a shell behind on its terminal when a line was accepted: what follows is the command's.
+/// What leaves the line editor of bash and zsh behind on its terminal when a line was accepted: what follows is no echo of it.
 const EDITED: &[u8] = b"\x1b[?2004l";
-/// Bytes kept of what the shell echoes while a command is typed.
-const ECHO_BYTES_MAX: usize = 64 * 1024;
+/// What bash begins to edit with, ahead of its prompt.
+const EDITING: &[u8] = b"\x1b[?2004h";
+/// Bytes kept of what the shell says of a line before it runs it.
+const SAID_BYTES_MAX: usize = 64 * 1024;
 
 /// What a shell is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,20 +16,36 @@ pub enum Phase {
     Starting,
     /// Its prompt is there.
     Idle,
-    /// A command was typed, and has not begun; with what the shell echoed.
+    /// A command was typed, and the line editor has it; with the end of what it echoed.
     Typed(Vec<u8>),
+    /// The line editor has accepted it, and it has not begun; with what the shell says of it.
+    Accepted(Vec<u8>),
+    /// As before, but for long: what the shell says is shown, since it may be a question (`setopt correct` of zsh).
+    Questioned,
     /// A command runs.
     Running,
     /// It is over; the prompt is not there yet.
-    Over(i32),
-    /// It is over, and the prompt is there; what was typed ahead is being taken out of it.
-    Taking(i32),
+    Over(Outcome),
+    /// It is over, and the prompt is there; what stands in the line editor is being taken out of it.
+    Taking(Outcome),
     /// What was typed is not run, and is being withdrawn.
     Withdrawn(NotRun),
     /// Something runs that we did not type: keys that were pressed before the last command was over.
     Ahead,
     /// A hidden line runs.
     Asked,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran, with this status.
+    Ran(i32),
+    /// The shell came back to its prompt without running it: it is malformed, or is put back to be looked at (`histverify`). With
+    /// what `$?` is now, where the shell told.
+    Refused(Option<i32>),
+    /// It was withdrawn.
+    Withdrawn(NotRun),
 }
 
 /// Why what was typed was not run.
@@ -39,6 +57,8 @@ pub enum NotRun {
     Malformed,
     /// The person would not wait for the shell to be ready.
     GivenUp,
+    /// Nor for its start-up files, which were interrupted.
+    Starting,
     /// The shell does not react.
     NoAnswer,
 }
@@ -56,16 +76,14 @@ pub enum Step {
     Started,
     /// Withdraw what was typed: it is not whole.
     Withdraw,
-    /// It is withdrawn, and the shell waits.
-    NotRun(NotRun),
-    /// It works elsewhere now.
-    Moved(Vec<u8>),
-    /// The command is over; what was typed ahead can be taken ([`Phase::taking`]), or else it is finished.
-    Prompted(i32),
+    /// To be shown; and what was typed is not run: the prompt is there again.
+    Refused(Vec<u8>),
+    /// The command is over; what stands in the line editor can be taken ([`Phase::taking`]), or else it is finished.
+    Prompted(Outcome),
     /// A line that was typed ahead.
     Ahead(Vec<u8>),
-    /// What else was typed ahead, and the command is finished.
-    Taken(i32, Vec<u8>),
+    /// What stood in the line editor, and the command is finished.
+    Taken(Outcome, Vec<u8>),
     /// The hidden line was run.
     Answered,
 }
@@ -75,53 +93,87 @@ impl Phase {
     pub fn step(&mut self, piece: Piece) -> Step {
         match piece {
             Piece::Output(bytes) => self.output(bytes),
-            Piece::Mark(Mark::Directory(path)) => Step::Moved(path),
             Piece::Mark(Mark::Ready) => self.ready(),
             Piece::Mark(Mark::Begun) => self.begun(),
             Piece::Mark(Mark::More) => self.not_run(NotRun::Incomplete),
             Piece::Mark(Mark::Wrong) => self.not_run(NotRun::Malformed),
             Piece::Mark(Mark::Ended { status }) => self.ended(status),
-            Piece::Mark(Mark::Answered) => match self {
-                Self::Asked => self.becomes(Self::Idle, Step::Answered),
-                Self::Starting
-                | Self::Idle
-                | Self::Typed(_)
-                | Self::Running
-                | Self::Over(_)
-                | Self::Taking(_)
-                | Self::Withdrawn(_)
-                | Self::Ahead => Step::None,
-            },
-            Piece::Mark(Mark::Taken(text)) => match *self {
-                Self::Taking(status) => self.becomes(Self::Idle, Step::Taken(status, text)),
-                Self::Running => Step::Ahead(text),
-                Self::Withdrawn(_) => self.ready(),
-                Self::Starting | Self::Idle | Self::Typed(_) | Self::Over(_) | Self::Ahead | Self::Asked => Step::None,
-            },
+            Piece::Mark(Mark::Answered) => self.answered(),
+            Piece::Mark(Mark::Taken(text)) => self.taken(text),
         }
+    }
+
+    /// The shell says something of a line that it does not run yet; to be called when it has had its time.
+    pub fn question(&mut self) -> Step {
+        match self {
+            Self::Accepted(said) if !shown(said).is_empty() => {
+                let said = shown(said).to_vec();
+                self.becomes(Self::Questioned, Step::Show(said))
+            }
+            Self::Starting
+            | Self::Idle
+            | Self::Typed(_)
+            | Self::Accepted(_)
+            | Self::Questioned
+            | Self::Running
+            | Self::Over(_)
+            | Self::Taking(_)
+            | Self::Withdrawn(_)
+            | Self::Ahead
+            | Self::Asked => Step::None,
+        }
+    }
+
+    /// What stands in the line editor is taken first; to be called at [`Step::Prompted`] and [`Step::Refused`].
+    pub fn taking(&mut self, outcome: Outcome) {
+        *self = Self::Taking(outcome);
     }
 
     fn output(&mut self, bytes: Vec<u8>) -> Step {
         match self {
             Self::Typed(echo) => {
                 echo.extend(bytes);
-                let over = echo.len().saturating_sub(ECHO_BYTES_MAX);
-                echo.drain(..over);
+                if let Some(at) = echo.windows(EDITED.len()).position(|window| window == EDITED) {
+                    let said = echo.split_off(at + EDITED.len());
+                    return self.becomes(Self::Accepted(said), Step::None);
+                }
+                // Of the next it may be the beginning.
+                echo.drain(..echo.len().saturating_sub(EDITED.len()));
                 Step::None
             }
-            Self::Running => Step::Show(bytes),
+            Self::Accepted(said) => {
+                said.extend(bytes);
+                if said.len() > SAID_BYTES_MAX {
+                    self.question()
+                } else {
+                    Step::None
+                }
+            }
+            Self::Questioned | Self::Running => Step::Show(bytes),
             Self::Withdrawn(_) => Step::None,
             Self::Starting | Self::Idle | Self::Over(_) | Self::Ahead | Self::Asked => Step::Beside(bytes),
-            // The line editor draws what was typed ahead, and takes it away.
+            // The line editor draws what stands in it, and takes it away.
             Self::Taking(_) => Step::None,
         }
     }
 
     fn ready(&mut self) -> Step {
-        match *self {
+        match self {
             Self::Starting => self.becomes(Self::Idle, Step::Started),
-            Self::Over(status) => self.becomes(Self::Idle, Step::Prompted(status)),
-            Self::Withdrawn(why) => self.becomes(Self::Idle, Step::NotRun(why)),
+            Self::Over(outcome) => {
+                let outcome = *outcome;
+                self.becomes(Self::Idle, Step::Prompted(outcome))
+            }
+            Self::Accepted(said) => {
+                let said = shown(said);
+                let said = said.strip_suffix(EDITING).unwrap_or(said).to_vec();
+                self.becomes(Self::Idle, Step::Refused(said))
+            }
+            Self::Questioned => self.becomes(Self::Idle, Step::Refused(Vec::new())),
+            Self::Withdrawn(why) => {
+                let why = *why;
+                self.becomes(Self::Idle, Step::Prompted(Outcome::Withdrawn(why)))
+            }
             // A prompt that is drawn again.
             Self::Idle | Self::Typed(_) | Self::Running | Self::Taking(_) | Self::Ahead | Self::Asked => Step::None,
         }
@@ -129,7 +181,7 @@ impl Phase {
 
     fn begun(&mut self) -> Step {
         match self {
-            Self::Typed(_) => self.becomes(Self::Running, Step::None),
+            Self::Typed(_) | Self::Accepted(_) | Self::Questioned => self.becomes(Self::Running, Step::None),
             Self::Idle => self.becomes(Self::Ahead, Step::None),
             // Each line of several is marked.
             Self::Starting
@@ -144,7 +196,7 @@ impl Phase {
 
     fn not_run(&mut self, why: NotRun) -> Step {
         match self {
-            Self::Typed(_) => self.becomes(Self::Withdrawn(why), Step::Withdraw),
+            Self::Typed(_) | Self::Accepted(_) | Self::Questioned => self.becomes(Self::Withdrawn(why), Step::Withdraw),
             Self::Starting
             | Self::Idle
             | Self::Running
@@ -157,13 +209,15 @@ impl Phase {
     }
 
     fn ended(&mut self, status: i32) -> Step {
+        let refused = Self::Over(Outcome::Refused(Some(status)));
         match self {
             // It never began: what the shell says of it comes behind the echo.
-            Self::Typed(echo) => {
-                let said = said(echo);
-                self.becomes(Self::Over(status), Step::Show(said))
+            Self::Accepted(said) => {
+                let said = shown(said).to_vec();
+                self.becomes(refused, Step::Show(said))
             }
-            Self::Running => self.becomes(Self::Over(status), Step::None),
+            Self::Typed(_) | Self::Questioned => self.becomes(refused, Step::None),
+            Self::Running => self.becomes(Self::Over(Outcome::Ran(status)), Step::None),
             Self::Ahead => self.becomes(Self::Idle, Step::None),
             Self::Starting | Self::Idle | Self::Over(_) | Self::Taking(_) | Self::Withdrawn(_) | Self::Asked => {
                 Step::None
@@ -171,9 +225,32 @@ impl Phase {
         }
     }
 
-    /// What was typed ahead is taken first; to be called at [`Step::Prompted`].
-    pub fn taking(&mut self, status: i32) {
-        *self = Self::Taking(status);
+    fn answered(&mut self) -> Step {
+        match self {
+            Self::Asked => self.becomes(Self::Idle, Step::Answered),
+            Self::Starting
+            | Self::Idle
+            | Self::Typed(_)
+            | Self::Accepted(_)
+            | Self::Questioned
+            | Self::Running
+            | Self::Over(_)
+            | Self::Taking(_)
+            | Self::Withdrawn(_)
+            | Self::Ahead => Step::None,
+        }
+    }
+
+    fn taken(&mut self, text: Vec<u8>) -> Step {
+        match self {
+            Self::Taking(outcome) => {
+                let outcome = *outcome;
+                self.becomes(Self::Idle, Step::Taken(outcome, text))
+            }
+            Self::Accepted(_) | Self::Questioned | Self::Running => Step::Ahead(text),
+            Self::Withdrawn(_) => self.ready(),
+            Self::Starting | Self::Idle | Self::Typed(_) | Self::Over(_) | Self::Ahead | Self::Asked => Step::None,
+        }
     }
 
     fn becomes(&mut self, next: Self, step: Step) -> Step {
@@ -182,109 +259,12 @@ impl Phase {
     }
 }
 
-/// What a shell said behind the echo of a line.
-fn said(echo: &[u8]) -> Vec<u8> {
-    let from = echo
-        .windows(EDITED.len())
-        .rposition(|window| window == EDITED)
-        .map(|at| at + EDITED.len());
-    let said = from.and_then(|from| echo.get(from..)).unwrap_or_default();
-    said.strip_prefix(b"\r").unwrap_or(said).to_vec()
+/// What a shell says of a line, without the end of the line itself.
+fn shown(said: &[u8]) -> &[u8] {
+    let returns = said.iter().take_while(|byte| **byte == b'\r').count();
+    let rest = said.get(returns..).unwrap_or_default();
+    rest.strip_prefix(b"\n").unwrap_or(rest)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn out(text: &str) -> Piece {
-        Piece::Output(text.as_bytes().to_vec())
-    }
-
-    fn steps(phase: &mut Phase, pieces: Vec<Piece>) -> Vec<Step> {
-        let steps = pieces.into_iter().map(|piece| phase.step(piece));
-        steps.filter(|step| *step != Step::None).collect()
-    }
-
-    /// SPEC 8.2: of what the shell writes, what lies between its marks is the command's.
-    #[test]
-    fn a_command() {
-        let mut phase = Phase::Typed(Vec::new());
-        let told = steps(
-            &mut phase,
-            vec![
-                out("ls\r\n"),
-                Piece::Mark(Mark::Begun),
-                out("a b\r\n"),
-                Piece::Mark(Mark::Begun),
-                out("c\r\n"),
-                Piece::Mark(Mark::Ended { status: 3 }),
-                Piece::Mark(Mark::Directory(b"/tmp".to_vec())),
-                out("\x1b[?2004h"),
-                Piece::Mark(Mark::Ready),
-                Piece::Mark(Mark::Ready),
-            ],
-        );
-        assert_eq!(
-            told,
-            [
-                Step::Show(b"a b\r\n".to_vec()),
-                Step::Show(b"c\r\n".to_vec()),
-                Step::Moved(b"/tmp".to_vec()),
-                Step::Beside(b"\x1b[?2004h".to_vec()),
-                Step::Prompted(3),
-            ]
-        );
-        assert_eq!(phase, Phase::Idle);
-    }
-
-    /// A line that the shell does not understand never begins; what it says of it is shown, the echo is not.
-    #[test]
-    fn a_syntax_error() {
-        let mut phase = Phase::Typed(Vec::new());
-        let told = steps(
-            &mut phase,
-            vec![
-                out("echo )\r\n\x1b[?2004l\rbash: syntax error\r\n"),
-                Piece::Mark(Mark::Ended { status: 2 }),
-                Piece::Mark(Mark::Ready),
-            ],
-        );
-        assert_eq!(
-            told,
-            [Step::Show(b"bash: syntax error\r\n".to_vec()), Step::Prompted(2)]
-        );
-    }
-
-    /// What is not whole is withdrawn.
-    #[test]
-    fn an_unfinished_line() {
-        let mut phase = Phase::Typed(Vec::new());
-        let told = steps(
-            &mut phase,
-            vec![
-                Piece::Mark(Mark::More),
-                out("^C"),
-                Piece::Mark(Mark::Ended { status: 130 }),
-                Piece::Mark(Mark::Ready),
-            ],
-        );
-        assert_eq!(told, [Step::Withdraw, Step::NotRun(NotRun::Incomplete)]);
-    }
-
-    /// Keys pressed too early run something; its end is not the next command's.
-    #[test]
-    fn typed_ahead() {
-        let mut phase = Phase::Idle;
-        let told = steps(
-            &mut phase,
-            vec![
-                Piece::Mark(Mark::Begun),
-                out("early\r\n"),
-                Piece::Mark(Mark::Ended { status: 0 }),
-                Piece::Mark(Mark::Ready),
-            ],
-        );
-        assert_eq!(told, [Step::Beside(b"early\r\n".to_vec())]);
-        assert_eq!(phase, Phase::Idle);
-    }
-}
+mod tests;

@@ -1,8 +1,13 @@
 //! The processes of a shell's session, as the system lists them.
 
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+
+/// What the system puts behind the name of a directory that is no more.
+const DELETED: &[u8] = b" (deleted)";
 
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +20,16 @@ pub struct Process {
 /// The program that a process runs; `None` where it has ended, or is somebody else's.
 pub fn program(id: Pid) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{}/exe", id.as_raw_nonzero())).ok()
+}
+
+/// Where a process works; `None` where it has ended, or is somebody else's. What was deleted keeps its name.
+pub fn directory(id: u32) -> Option<PathBuf> {
+    let path = fs::read_link(format!("/proc/{id}/cwd")).ok()?;
+    let bytes = path.as_os_str().as_bytes();
+    match bytes.strip_suffix(DELETED).filter(|_| !path.exists()) {
+        Some(name) => Some(PathBuf::from(OsStr::from_bytes(name))),
+        None => Some(path),
+    }
 }
 
 /// Those that live in the session of that shell, without the shell, and that began `since_ticks` after the system's start or
@@ -38,6 +53,19 @@ pub fn of_session(shell: Pid, since_ticks: u64) -> Vec<Process> {
             program: program(id),
         })
         .collect()
+}
+
+/// Those of that group, which share a terminal's foreground.
+pub fn of_group(group: Pid) -> Vec<Pid> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let is_its = |id: &Pid| {
+        let stat = fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
+        stat_of(&String::from_utf8_lossy(&stat)).is_some_and(|stat| stat.group == group.as_raw_nonzero().get())
+    };
+    ids.filter_map(Pid::from_raw).filter(is_its).collect()
 }
 
 /// Whether a process was told to outlive its terminal (`nohup`); so for one that has ended.
@@ -73,6 +101,7 @@ pub fn hang_up(id: Pid) {
 /// What is read of `/proc/ID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
+    group: i32,
     session: i32,
     start_ticks: u64,
     is_alive: bool,
@@ -83,6 +112,7 @@ fn stat_of(stat: &str) -> Option<Stat> {
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     Some(Stat {
+        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         start_ticks: fields.get(19)?.parse().ok()?,
         is_alive: !matches!(*fields.first()?, "Z" | "X" | "x"),
@@ -102,6 +132,7 @@ mod tests {
     fn names_mislead_nobody() {
         let stat = "7 (a) R 1 1) S 3 4 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 10";
         let expect = Stat {
+            group: 4,
             session: 5,
             start_ticks: 987_654,
             is_alive: true,
@@ -125,6 +156,7 @@ mod tests {
             of_session(session, 0).into_iter().next()
         });
         assert!(of_session(session, now_ticks() + TICKS_PER_S).is_empty());
+        assert!(of_group(session).contains(&session));
         rustix::process::kill_process_group(session, rustix::process::Signal::KILL).unwrap();
         leader.wait().unwrap();
         assert!(found.is_some_and(|process| process.id != session));

@@ -1,20 +1,34 @@
 # What a bash of ours reads at its start: the user's own file, and hooks that say what is output and what is over.
-# KEY and FOLDER are put in. Functions come first, so that no alias of the user's gets into them.
-# Marks go to the terminal itself: standard output may lead elsewhere after an exec. Nothing of ours is shown by set -x.
-__aish_key=KEY __aish_folder=FOLDER
+# OPEN, HOOK and FOLDER are put in. Functions come first, so that no alias of the user's gets into them.
+# Marks go to the terminal itself: standard output may lead elsewhere after an exec. What calls us from outside of a function sends
+# its output and errors nowhere: nothing shows of set -x, nor of a DEBUG or ERR trap of the user's. Inside, options that would end
+# the shell or have the traps run are off.
+__aish_folder=FOLDER
+__aish_own='HOOK'
+__aish_commands=()
 __aish_interrupted() { :; }
-# A trace of the call itself would go where standard error led before the call.
-__aish_first='{ __aish_keep; } 2>/dev/null'
+# What proves a mark that ends something is in a file: no variable and no function shows it.
+__aish_say() {
+  local key
+  IFS= builtin read -r key <"$__aish_folder/key"
+  builtin printf '\e]133;%s;k=%s;%s\a' "$1" "$key" "$2" >/dev/tty
+}
+# What would end a mark before its end is written by its number.
+__aish_hand_back() {
+  local text=${1//\%/%25}
+  text=${text//$'\e'/%1b}
+  __aish_say L "${text//$'\a'/%07}"
+}
 # Lines that were typed ahead and that no program took would be run unseen: they are handed back.
 __aish_ahead() {
   local line
   while IFS= builtin read -r -t 0 && IFS= builtin read -r line; do
-    builtin printf '\e]133;L;k=%s;%s\n\a' "$__aish_key" "$line" >/dev/tty
+    __aish_hand_back "$line"$'\n'
   done </dev/tty
 }
 # While a prompt is prepared, bash forgets its jobs when it is hung up, unless it is told of them by a trap. The user's own stays.
 __aish_hung_up() {
-  local job
+  local job IFS=$' \t\n'
   for job in $(jobs -p); do
     builtin kill -HUP -- "-$job"
     builtin kill -CONT -- "-$job"
@@ -22,56 +36,95 @@ __aish_hung_up() {
   trap - HUP
   builtin kill -HUP $$
 }
-__aish_keep() {
-  __aish_status=${1-$?} __aish_kept=1
+__aish_over() {
+  local -
+  set +eETu
   trap -p HUP >|"$__aish_folder/traps"
-  [ -s "$__aish_folder/traps" ] || trap __aish_hung_up HUP
+  [[ -s $__aish_folder/traps ]] || trap __aish_hung_up HUP
   __aish_ahead
-  builtin printf '\e]133;D;k=%s;%s\a\e]133;W;k=%s;%s\a' "$__aish_key" "$__aish_status" "$__aish_key" "$PWD" >/dev/tty
-  # Under set -e, what fails here would end the shell.
-  case $- in *e*) return 0 ;; esac
-  return "$__aish_status"
-} 2>/dev/null
-__aish_mark() {
-  # Start-up files that are read again may have put something of theirs in the first place.
-  local status=$?
-  [ -n "$__aish_kept" ] || __aish_keep "$status"
-  [ "$PROMPT_COMMAND" = "$__aish_first" ] || PROMPT_COMMAND=("$__aish_first" "${PROMPT_COMMAND[@]}")
-  __aish_kept=
-  PS0='\e]133;C;k=${__aish_key}\a' PS1='\[\e]133;B;k=${__aish_key}\a\]' PS2='\[\e]133;P;k=${__aish_key}\a\]'
-  # Exported, the marks would be in the environment of every command.
-  builtin export -n PS0 PS1 PS2 __aish_key
-  builtin printf '\e]133;W;k=%s;%s\a' "$__aish_key" "$PWD" >/dev/tty
-  [ -s "$__aish_folder/traps" ] || trap - HUP
-} 2>/dev/null
+  __aish_say D "$1"
+}
+# PROMPT_COMMAND is ours; what the user's files and lines put there is run by us, between the end of a command and the prompt.
+__aish_adopt() {
+  [[ ${#PROMPT_COMMAND[@]} == 1 && ${PROMPT_COMMAND[0]} == "$__aish_own" ]] && return
+  local command commands=()
+  for command in "${PROMPT_COMMAND[@]}"; do
+    case $command in
+      '') ;;
+      "$__aish_own") commands+=("${__aish_commands[@]}") ;;
+      *"$__aish_own"*) commands+=("${__aish_commands[@]}" "${command//"$__aish_own"/:}") ;;
+      *) commands+=("$command") ;;
+    esac
+  done
+  unset PROMPT_COMMAND
+  __aish_commands=("${commands[@]}") PROMPT_COMMAND=$__aish_own
+}
+__aish_arm() {
+  local -
+  set +eETu
+  __aish_adopt
+  PS0='\e]133;C;k=OPEN\a' PS1='\[\e]133;B;k=OPEN\a\]' PS2='\[\e]133;P;k=OPEN\a\]'
+  # Exported, they would be in the environment of every command.
+  builtin export -n PS0 PS1 PS2 PROMPT_COMMAND
+  [[ -s $__aish_folder/traps ]] || trap - HUP
+}
+__aish_as() { return "$1"; }
+__aish_prompt() {
+  local __aish_status=$? __aish_command
+  __aish_over "$__aish_status" || :
+  # Each finds the status in $?, and set -e does not take that for a failure.
+  for __aish_command in "${__aish_commands[@]}"; do
+    if ((__aish_status)); then
+      __aish_as "$__aish_status" || builtin eval "$__aish_command"
+    else
+      builtin eval "$__aish_command"
+    fi
+  done >/dev/tty 2>&1
+  __aish_arm || :
+}
+# Asked for where the prompt came without its marks: after an unset PROMPT_COMMAND, say. Hooked up again, an empty line brings another
+# one, with marks; bash does not look at its prompts before. A line editor within a command (read -e) gets no line of ours.
+__aish_mend() {
+  local - map next=end-of-line
+  set +eETu
+  if [[ ${PROMPT_COMMAND-} != "$__aish_own" || ${PS1-} != *OPEN* ]]; then
+    __aish_arm
+    next=accept-line
+  fi
+  for map in emacs-standard vi-insert vi-command; do
+    builtin bind -m "$map" '"\e[9995~": '"$next"
+  done
+}
 # The argument is $_, which is so again afterwards.
 __aish_ask() {
   local - __aish_line
-  set +eu
+  set +eETu
   # Not by the dot: a shell that is hung up while it reads a file leaves its jobs behind.
   IFS= builtin read -r -d '' __aish_line <"$__aish_folder/ask"
   { builtin eval "$__aish_line" >|"$__aish_folder/answer" </dev/null; } || :
-  builtin printf '\e]133;W;k=%s;%s\a\e]133;Q;k=%s\a' "$__aish_key" "$PWD" "$__aish_key" >/dev/tty
-} 2>/dev/null
+  __aish_say Q
+}
 __aish_take() {
-  builtin printf '\e]133;L;k=%s;%s\a' "$__aish_key" "$READLINE_LINE" >/dev/tty
+  __aish_hand_back "$READLINE_LINE"
   READLINE_LINE= READLINE_POINT=0
-} 2>/dev/null
+}
 __aish_hook() {
-  shopt -s promptvars
-  PROMPT_COMMAND=("$__aish_first" "${PROMPT_COMMAND[@]}" '{ __aish_mark; } 2>/dev/null')
-  HISTCONTROL=${HISTCONTROL:+$HISTCONTROL:}ignorespace
+  local -
+  set +eETu
+  case $(trap -p INT) in *__aish_interrupted*) trap - INT ;; esac
+  __aish_adopt
   builtin bind 'set enable-bracketed-paste on'
   local map
   for map in emacs-standard vi-insert vi-command; do
-    builtin bind -m "$map" -x '"\e[9991~": { __aish_ask "$_"; } 2>/dev/null'
-    builtin bind -m "$map" -x '"\e[9992~": { __aish_take "$_"; } 2>/dev/null'
+    builtin bind -m "$map" -x '"\e[9991~": { __aish_ask "$_"; } >/dev/null 2>&1'
+    builtin bind -m "$map" -x '"\e[9992~": { __aish_take "$_"; } >/dev/null 2>&1'
+    builtin bind -m "$map" '"\e[9993~": "\e[9994~\e[9995~"'
+    builtin bind -m "$map" -x '"\e[9994~": { __aish_mend "$_"; } >/dev/null 2>&1'
   done
-} 2>/dev/null
+}
 # Ctrl-C ends what runs now, not the rest of the files.
 trap __aish_interrupted INT
 OWN[ -f ~/.bashrc ] && . ~/.bashrc
-case $(trap -p INT) in *__aish_interrupted*) trap - INT ;; esac
-__aish_hook
+{ __aish_hook; } >/dev/null 2>&1
 # Whoever leaves at once leaves with 0.
-:
+{ :; } >/dev/null 2>&1

@@ -1,11 +1,16 @@
 # What a fish of ours reads behind the user's own files: hooks that say what is output and what is over.
-# KEY and FOLDER are put in. fish draws its prompt again whenever it likes, so the end of a command is marked by its event.
+# FOLDER is put in. fish draws its prompt again whenever it likes, so the end of a command is marked by its event.
 # Marks go to the terminal itself: standard output may lead elsewhere.
+# What proves a mark is in a file: no variable and no function shows it.
+function __aish_say
+    builtin read -l __aish_key <FOLDER/key
+    builtin printf '\e]133;%s;k=%s;%s\a' $argv[1] $__aish_key "$argv[2]"
+end
 function __aish_begun --on-event fish_preexec
-    builtin printf '\e]133;C;k=KEY\a' >/dev/tty
+    __aish_say C >/dev/tty
 end
 function __aish_mark --on-event fish_postexec
-    builtin printf '\e]133;D;k=KEY;%s\a\e]133;W;k=KEY;%s\a' $status $PWD >/dev/tty
+    __aish_say D $status >/dev/tty
 end
 function __aish_accept
     commandline --is-valid
@@ -13,37 +18,53 @@ function __aish_accept
         case 0
             commandline -f execute
         case 2
-            builtin printf '\e]133;P;k=KEY\a' >/dev/tty
+            __aish_say P >/dev/tty
         case '*'
-            builtin printf '\e]133;X;k=KEY\a' >/dev/tty
+            __aish_say X >/dev/tty
     end
 end
 function __aish_ask
     begin
         source FOLDER/ask
     end >FOLDER/answer 2>/dev/null </dev/null
-    builtin printf '\e]133;W;k=KEY;%s\a\e]133;Q;k=KEY\a' $PWD >/dev/tty
+    __aish_say Q >/dev/tty
 end
 function __aish_take
-    builtin printf '\e]133;L;k=KEY;%s\a' (commandline | string collect) >/dev/tty
+    # What would end a mark before its end is written by its number.
+    set -l text (commandline | string replace -a % %25 | string replace -a \e %1b | string replace -a \a %07 | string collect)
+    __aish_say L $text >/dev/tty
     commandline ''
 end
-for __aish_mode in default insert
-    bind -M $__aish_mode \e\[9990~ __aish_accept
-    bind -M $__aish_mode \e\[9991~ __aish_ask
-    bind -M $__aish_mode \e\[9992~ __aish_take
+# Asked for where the prompt came without its marks. A line editor within a command is none.
+function __aish_mend
+    set -l __aish_status $status
+    functions fish_prompt | string match -q '*__aish_say B*'; and return
+    __aish_arm
+    begin
+        __aish_say D $__aish_status
+        __aish_say B
+    end >/dev/tty
 end
-set -e __aish_mode
-function fish_prompt
-    builtin printf '\e]133;B;k=KEY\a'
-end
-function fish_right_prompt
-end
-function fish_mode_prompt
+# Before each prompt, since the user may have put one of theirs in its place, or have cleared the keys.
+function __aish_arm --on-event fish_prompt
+    function fish_prompt
+        __aish_say B
+    end
+    function fish_right_prompt
+    end
+    function fish_mode_prompt
+    end
+    function fish_title
+    end
+    for mode in default insert
+        bind -M $mode \e\[9990~ __aish_accept
+        bind -M $mode \e\[9991~ __aish_ask
+        bind -M $mode \e\[9992~ __aish_take
+        bind -M $mode \e\[9993~ __aish_mend
+    end
 end
 function fish_greeting
 end
-function fish_title
-end
+__aish_arm
 # Whoever leaves at once leaves with 0.
 true

@@ -1,65 +1,95 @@
 # What a zsh of ours reads instead of ~/.zshrc: that file, and hooks that say what is output and what is over.
-# KEY and FOLDER are put in. Functions come first, so that no alias of the user's gets into them.
-# Marks go to the terminal itself: standard output may lead elsewhere after an exec.
+# OPEN and FOLDER are put in. Functions come first, so that no alias of the user's gets into them.
+# Marks go to the terminal itself: standard output may lead elsewhere after an exec. Each function that is called from outside sends
+# its output and errors nowhere and has options of its own: nothing shows of a trace or of a trap of the user's.
 if [ -n "${AISH_ZDOTDIR-}" ]; then ZDOTDIR=$AISH_ZDOTDIR; else unset ZDOTDIR; fi
 unset AISH_ZDOTDIR __aish_own
 __aish_folder=FOLDER
-__aish_begun() { emulate -L zsh -o noxtrace; builtin print -n '\e]133;C;k=KEY\a' >/dev/tty }
-__aish_where() { emulate -L zsh -o noxtrace; builtin print -rn $'\e]133;W;k=KEY;'"$PWD"$'\a' >/dev/tty }
+# What runs between a line and its mark has the options it was written for from its first word on: no trace of it is shown. A trap at each
+# command (DEBUG) is one in functions too; of ours it gets the first words only.
+IFS= builtin read -rd '' __aish_text <<'END'
+# What proves a mark that ends something is in a file: no variable and no function shows it.
+__aish_say() {
+  local key
+  IFS= builtin read -r key <$__aish_folder/key
+  builtin print -rn -- $'\e]133;'"$1;k=$key;${2-}"$'\a' >/dev/tty
+}
+__aish_begun() { trap - DEBUG ZERR; __aish_say C } >/dev/null 2>&1
+# What would end a mark before its end is written by its number.
+__aish_hand_back() {
+  local text=${1//\%/%25}
+  text=${text//$'\e'/%1b}
+  __aish_say L "${text//$'\a'/%07}"
+}
 # Lines that were typed ahead and that no program took would be run unseen: they are handed back.
 __aish_ahead() {
   local line
   while IFS= builtin read -r -t 0 line; do
-    builtin print -rn $'\e]133;L;k=KEY;'"$line"$'\n\a' >/dev/tty
+    __aish_hand_back "$line"$'\n'
   done </dev/tty
 }
-__aish_keep() {
-  __aish_status=$?
-  emulate -L zsh -o noxtrace
+__aish_over() {
+  local __aish_status=$?
+  trap - DEBUG ZERR
   __aish_ahead
-  builtin print -n "\e]133;D;k=KEY;$__aish_status\a" >/dev/tty
-  __aish_where
-} 2>/dev/null
-__aish_mark() {
-  emulate -L zsh -o noxtrace
-  PS1=$'%{\e]133;B;k=KEY\a%}' RPS1= PS2=$'%{\e]133;P;k=KEY\a%}' RPS2=
-  # Exported, the marks and what proves them would be in the environment of every command.
+  __aish_say D $__aish_status
+} >/dev/null 2>&1
+END
+builtin emulate zsh -o no_xtrace -o local_traps -c "$__aish_text"
+unset __aish_text
+# Ours are the first and the last, whatever was put there meanwhile; keys too are as they have to be.
+__aish_arm() {
+  emulate -L zsh -o no_xtrace; trap - DEBUG ZERR
+  precmd_functions=(__aish_over ${${precmd_functions:#__aish_over}:#__aish_mark} __aish_mark)
+  preexec_functions=(${preexec_functions:#__aish_begun} __aish_begun)
+  # No percent sign, no dollar, no exclamation mark: they are the same under all options.
+  PS1=$'\e]133;B;k=OPEN\a' RPS1= PS2=$'\e]133;P;k=OPEN\a' RPS2=
+  # Exported, they would be in the environment of every command.
   typeset -g +x PS1 PS2
-  __aish_where
-} 2>/dev/null
+  local map
+  for map in main emacs viins vicmd; do
+    bindkey -M $map '\e[9991~' __aish_ask
+    bindkey -M $map '\e[9992~' __aish_take
+    bindkey -M $map '\e[9993~' __aish_mend
+  done
+}
+__aish_mark() {
+  unsetopt prompt_sp prompt_cr
+  __aish_arm
+} >/dev/null 2>&1
+# Asked for where the prompt came without its marks: after precmd_functions=(), say. Hooked up again, an empty line brings another
+# one, with marks. A line editor within a command (vared) gets no line of ours.
+__aish_mend() {
+  emulate -L zsh -o no_xtrace; trap - DEBUG ZERR
+  [[ ${precmd_functions[1]-} == __aish_over && $PS1 == *OPEN* ]] && return
+  __aish_arm
+  zle accept-line
+} >/dev/null 2>&1
 # Not read as a file: after one, a shell that was warned of its jobs would not be left by the next exit.
 __aish_asked() { builtin eval "$(<"$__aish_folder/ask")" >|"$__aish_folder/answer" 2>/dev/null </dev/null }
 __aish_ask() {
-  emulate -L zsh -o noxtrace
+  emulate -L zsh -o no_xtrace; trap - DEBUG ZERR
   __aish_asked || :
-  __aish_where
-  builtin print -n '\e]133;Q;k=KEY\a' >/dev/tty
-} 2>/dev/null
+  __aish_say Q
+} >/dev/null 2>&1
 __aish_take() {
-  emulate -L zsh -o noxtrace
-  builtin print -rn $'\e]133;L;k=KEY;'"$BUFFER"$'\a' >/dev/tty
+  emulate -L zsh -o no_xtrace; trap - DEBUG ZERR
+  __aish_hand_back "$BUFFER"
   BUFFER=
-} 2>/dev/null
+} >/dev/null 2>&1
+__aish_interrupted() { : }
 __aish_hook() {
-  precmd_functions=(__aish_keep ${precmd_functions-} __aish_mark)
-  preexec_functions+=(__aish_begun)
-  unsetopt prompt_sp prompt_cr
-  setopt hist_ignore_space
+  emulate -L zsh -o no_xtrace
+  # A substitution would show no traps: they are not inherited.
+  trap >|"$__aish_folder/traps"
+  case $(<"$__aish_folder/traps") in *__aish_interrupted*) unsetopt local_traps; trap - INT ;; esac
   zle -N __aish_ask
   zle -N __aish_take
-  local map
-  for map in emacs viins vicmd; do
-    bindkey -M $map '\e[9991~' __aish_ask
-    bindkey -M $map '\e[9992~' __aish_take
-  done
+  zle -N __aish_mend
 }
-__aish_interrupted() { : }
 # Ctrl-C ends what runs now, not the rest of the file.
 trap __aish_interrupted INT
 OWN[ -f "${ZDOTDIR:-$HOME}/.zshrc" ] && . "${ZDOTDIR:-$HOME}/.zshrc"
-# A substitution would show no traps: they are not inherited.
-trap >|"$__aish_folder/traps"
-case $(<"$__aish_folder/traps") in *__aish_interrupted*) trap - INT ;; esac
-__aish_hook
+{ __aish_hook; __aish_mark; } >/dev/null 2>&1
 # Whoever leaves at once leaves with 0.
 :

@@ -5,7 +5,7 @@
 //! the line at the shell had just started is hung up after the shell, until it is gone. A job that was let go (`disown`) stays.
 
 use super::{Keeper, Next};
-use crate::live::{Ended, Stage};
+use crate::live::{End, Ended, Ending, Stage};
 use crate::phase::{Phase, Step};
 use crate::processes::{self, Process, TICKS_PER_S};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,15 +41,20 @@ impl Keeper {
         if !self.has_exited() {
             self.hang_up();
         }
+        if self.watched.given_up == Some(End::Became) {
+            self.show_before();
+        }
         while self.read_rest() {}
         let rest = self.marks.rest();
-        if self.phase == Phase::Running {
+        if matches!(self.phase, Phase::Running | Phase::Questioned) {
             self.act(Step::Show(rest));
         }
         let stage = match self.phase {
             Phase::Starting => Stage::Starting,
             Phase::Idle
             | Phase::Typed(_)
+            | Phase::Accepted(_)
+            | Phase::Questioned
             | Phase::Running
             | Phase::Over(_)
             | Phase::Taking(_)
@@ -57,7 +62,9 @@ impl Keeper {
             | Phase::Ahead
             | Phase::Asked => Stage::Started,
         };
-        let how = self.shared.ended(self.child.wait(), stage);
+        let by_itself = End::of(self.child.wait());
+        let how = self.watched.given_up.unwrap_or(by_itself);
+        self.shared.ended(Ending { how, stage });
         self.tell_aside();
         self.finish(Ended::ShellEnded(how));
     }

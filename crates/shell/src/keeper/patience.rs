@@ -2,14 +2,18 @@
 //!
 //! | the shell | keys | after a while |
 //! |---|---|---|
-//! | reads its start-up files | theirs: one may ask for a password | Ctrl-C gives the waiting command up |
+//! | reads its start-up files | theirs: one may ask for a password | Ctrl-C gives the waiting command up; a second one, at another command, the shell |
 //! | runs a command | the command's | |
+//! | has accepted a line, and says something | the shell's: it may ask whether the line is meant so | |
+//! | is at its prompt, and does not give what stands in it | | the line is taken away ([`TAKEN_MAX_MS`]) |
 //! | is anywhere else | kept for the command, from [`PATIENCE_MS`] on | Ctrl-C gives the command up |
+//! | is at its prompt, without a mark | as before | it is asked for the marks ([`super::mend`]) |
 //! | has run a command, without a prompt yet | left in the terminal | the command is told as over ([`OVER_GRACE_MS`]) |
 
-use super::{CTRL_C, KEYS_WAITING_MAX, Keeper, Keys};
-use crate::live::{Ended, Ran};
-use crate::phase::{NotRun, Phase};
+use super::ahead::Taking;
+use super::{CTRL_C, KEYS_WAITING_MAX, Keeper};
+use crate::live::{End, Ended, Ran};
+use crate::phase::{NotRun, Phase, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -18,19 +22,20 @@ use std::time::{Duration, Instant};
 const BEGIN_MAX_MS: u64 = 10_000;
 /// How long the prompt behind a command is waited for. Hooks of the user's that take longer go on behind ours.
 const OVER_GRACE_MS: u64 = 100;
+/// How long the shell may take to give what stands in its line editor: it may have lost our keys.
+const TAKEN_MAX_MS: u64 = 1_000;
 /// How long a line that is withdrawn may take to be gone, before it is told as not run all the same.
 const WITHDRAWN_GRACE_MS: u64 = 1_000;
 /// How long the shell may take over a command before the person's keys are looked at.
 const PATIENCE_MS: u64 = 150;
-/// Quiet after which what a job printed is told, and how long what never is quiet may wait.
-const QUIET_MS: u64 = 40;
-const ASIDE_MAX_MS: u64 = 1_000;
+/// So many commands may be given up for start-up files that do not end.
+const START_INTERRUPTS_MAX: u32 = 2;
 /// How often Ctrl-C is pressed to withdraw a line: one that comes while the shell sets its terminal up is lost.
 const WITHDRAW_AGAIN_MS: u64 = 30;
 /// The same for a shell that does not seem to mind.
 const WITHDRAW_SELDOM_MS: u64 = 1_000;
-/// How often it is looked whether the shell is still there, while nothing happens.
-const LOOK_MS: u64 = 1_000;
+/// How often it is looked whether the shell is still there, and what it is, while nothing happens.
+pub const LOOK_MS: u64 = 500;
 
 impl Keeper {
     /// When something has to happen though nothing did.
@@ -43,8 +48,11 @@ impl Keeper {
             self.aside_due(),
             self.phase_due(),
             self.withdraw_due(),
+            self.taken_due(),
             self.ask_until(),
             self.interrupt_due(now),
+            self.mark_due(),
+            self.held_due(),
             keys,
         ]
         .into_iter()
@@ -56,14 +64,30 @@ impl Keeper {
         let now = Instant::now();
         if self.phase_due().is_some_and(|due| now >= due) {
             match self.phase {
-                Phase::Typed(_) => self.give_up(NotRun::NoAnswer),
-                Phase::Over(status) | Phase::Taking(status) => self.finish(Ended::Exited(status)),
+                Phase::Typed(_) | Phase::Accepted(_) => self.give_up(NotRun::NoAnswer),
+                Phase::Over(outcome) | Phase::Taking(outcome) => self.finish(outcome.into()),
                 Phase::Withdrawn(why) => self.finish(Ended::NotRun(why)),
-                Phase::Starting | Phase::Idle | Phase::Running | Phase::Ahead | Phase::Asked => {}
+                Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {}
             }
+        }
+        if self.question_due().is_some_and(|due| now >= due) {
+            let said = self.phase.question();
+            if said != Step::None {
+                self.entered();
+                self.act(said);
+            }
+        }
+        if self.taken_due().is_some_and(|due| now >= due) {
+            self.taking = Taking::Lost;
+            self.phase = Phase::Withdrawn(NotRun::NoAnswer);
+            self.entered();
+            self.withdraw();
         }
         if self.withdraw_due().is_some_and(|due| now >= due) {
             self.withdraw();
+        }
+        if self.mark_due().is_some_and(|due| now >= due) {
+            self.ask_for_marks();
         }
         self.give_up_asking(now);
         self.interrupt_again();
@@ -72,21 +96,31 @@ impl Keeper {
         }
     }
 
-    fn aside_due(&self) -> Option<Instant> {
-        let (first, last) = self.aside_times?;
-        Some((last + Duration::from_millis(QUIET_MS)).min(first + Duration::from_millis(ASIDE_MAX_MS)))
-    }
-
     /// When the command at the shell has had its time in this phase.
     fn phase_due(&self) -> Option<Instant> {
         let wait_ms = match self.phase {
-            Phase::Typed(_) => BEGIN_MAX_MS,
+            Phase::Typed(_) | Phase::Accepted(_) => BEGIN_MAX_MS,
             Phase::Over(_) | Phase::Taking(_) => OVER_GRACE_MS,
             Phase::Withdrawn(_) => WITHDRAWN_GRACE_MS,
-            Phase::Starting | Phase::Idle | Phase::Running | Phase::Ahead | Phase::Asked => return None,
+            Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {
+                return None;
+            }
         };
         let waits = self.current.is_some();
         waits.then(|| self.since + Duration::from_millis(wait_ms))
+    }
+
+    /// When what the shell says of a line is shown, as long as there is any.
+    fn question_due(&self) -> Option<Instant> {
+        let Phase::Accepted(_) = self.phase else { return None };
+        self.current.as_ref()?;
+        Some(self.since + Duration::from_millis(PATIENCE_MS))
+    }
+
+    /// When the line editor has had its time to give what stands in it.
+    fn taken_due(&self) -> Option<Instant> {
+        let Phase::Taking(_) = self.phase else { return None };
+        Some(self.since + Duration::from_millis(TAKEN_MAX_MS))
     }
 
     fn withdraw_due(&self) -> Option<Instant> {
@@ -99,11 +133,11 @@ impl Keeper {
     /// Whether somebody waits for a command that does not run yet.
     fn is_waited_for(&self) -> bool {
         match self.phase {
-            Phase::Typed(_) | Phase::Withdrawn(_) => self.current.is_some(),
+            Phase::Typed(_) | Phase::Accepted(_) | Phase::Withdrawn(_) => self.current.is_some(),
             Phase::Starting | Phase::Idle | Phase::Over(_) | Phase::Taking(_) | Phase::Ahead | Phase::Asked => {
                 self.current.is_none() && !self.queue.is_empty()
             }
-            Phase::Running => false,
+            Phase::Questioned | Phase::Running => false,
         }
     }
 
@@ -111,10 +145,11 @@ impl Keeper {
     pub(super) fn keys(&self) -> Option<&OwnedFd> {
         let is_patient = self.since.elapsed() < Duration::from_millis(PATIENCE_MS);
         let looks = match self.phase {
-            Phase::Running => true,
+            Phase::Questioned | Phase::Running => true,
             Phase::Starting => self.is_waited_for(),
             Phase::Idle
             | Phase::Typed(_)
+            | Phase::Accepted(_)
             | Phase::Over(_)
             | Phase::Taking(_)
             | Phase::Withdrawn(_)
@@ -158,20 +193,30 @@ impl Keeper {
     fn pressed(&mut self, keys: &[u8]) {
         let gives_up = keys.contains(&CTRL_C);
         match (&self.phase, &mut self.current) {
-            (Phase::Running, Some(current)) => {
-                current.keys = Keys::Some;
+            (Phase::Running, _) => self.press(keys),
+            (Phase::Questioned, Some(current)) if !gives_up => {
+                current.ahead.pressed(keys);
                 self.pending.extend(keys);
             }
             (Phase::Starting, _) => {
                 self.pending.extend(keys);
                 if gives_up {
-                    self.give_up(NotRun::GivenUp);
+                    self.give_up_starting();
                 }
             }
             _ if gives_up => self.give_up(NotRun::GivenUp),
             (_, Some(current)) => current.early.extend(keys),
             (_, None) => {}
         }
+    }
+
+    /// The start-up files were interrupted for a command. Those that go on all the same may do so for ever.
+    fn give_up_starting(&mut self) {
+        self.start_interrupts += 1;
+        if self.start_interrupts >= START_INTERRUPTS_MAX {
+            self.watched.given_up = Some(End::GivenUp);
+        }
+        self.give_up(NotRun::Starting);
     }
 
     /// The command that is waited for is not run.

@@ -29,7 +29,7 @@ pub struct Bench {
     pub name: &'static str,
     pub shown: Arc<Mutex<Vec<u8>>>,
     pub beside: Arc<Mutex<String>>,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Bench {
@@ -68,13 +68,18 @@ impl Bench {
             name,
             shown: Arc::default(),
             beside,
-            _home: home,
+            home,
         }
+    }
+
+    pub fn home(&self) -> &std::path::Path {
+        self.home.path()
     }
 
     pub fn relay(&self) -> Relay {
         Relay {
             keys: None,
+            ahead: Vec::new(),
             screen: Box::new(Shown(Arc::clone(&self.shown))),
         }
     }
@@ -96,6 +101,15 @@ impl Bench {
             assert!(Instant::now() < until, "{}: {text} was not shown", self.name);
             std::thread::sleep(LOOK);
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Resolves when that is among what was told beside.
+    pub async fn tells(&self, text: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.beside.lock().unwrap().contains(text) {
+            assert!(Instant::now() < until, "{}: {text} was not told", self.name);
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 

@@ -4,7 +4,9 @@
 mod ahead;
 mod ask;
 mod bench;
+mod hooks;
 mod lost;
+mod put_back;
 
 use aish_shell::{End, Ended, NotRun, Setup, Shell, ShellError, Size, StartUp};
 use bench::{Bench, PATIENCE, SHELLS, each, runtime};

@@ -1,0 +1,68 @@
+//! A prompt that comes without its marks: a line has put our hooks away (`unset PROMPT_COMMAND`, `precmd_functions=()`), or the
+//! user's own hooks have put another prompt in the place of ours.
+//!
+//! Whatever becomes of hooks, the line editor of the shell says that it is there, in that it asks the terminal to tell it of
+//! pastes. Where nothing is marked then, a key of ours has the shell mark its prompt and hook itself up again.
+
+use super::Keeper;
+use crate::phase::Phase;
+use rustix::process::Pid;
+use std::time::{Duration, Instant};
+
+/// What a line editor begins with, and what it ends with.
+const BEGINS: &[u8] = b"\x1b[?2004h";
+const ENDS: &[u8] = b"\x1b[?2004l";
+/// How long the mark of a prompt may come behind its line editor.
+const MARK_MAX_MS: u64 = 100;
+
+/// Follows what is written to the shell's terminal.
+#[derive(Debug, Default)]
+pub struct LineEditor {
+    /// What may be the beginning of a sequence.
+    tail: Vec<u8>,
+    /// Since when one is there that has not been asked about.
+    since: Option<Instant>,
+}
+
+impl LineEditor {
+    /// Takes the next bytes that are written.
+    pub fn read(&mut self, bytes: &[u8]) {
+        self.tail.extend(bytes);
+        let last = |wanted: &[u8]| self.tail.windows(wanted.len()).rposition(|window| window == wanted);
+        let (begins, ends) = (last(BEGINS), last(ENDS));
+        if begins > ends {
+            self.since = Some(Instant::now());
+        } else if ends.is_some() {
+            self.since = None;
+        }
+        let done = self.tail.len().saturating_sub(BEGINS.len() - 1);
+        self.tail.drain(..done);
+    }
+}
+
+impl Keeper {
+    /// When the mark of a prompt is late; `None` where there is none to come.
+    pub(super) fn mark_due(&self) -> Option<Instant> {
+        let is_to_come = match self.phase {
+            Phase::Accepted(_) | Phase::Running | Phase::Over(_) | Phase::Ahead => true,
+            Phase::Starting
+            | Phase::Idle
+            | Phase::Typed(_)
+            | Phase::Questioned
+            | Phase::Taking(_)
+            | Phase::Withdrawn(_)
+            | Phase::Asked => false,
+        };
+        let since = self.line_editor.since.filter(|_| is_to_come)?;
+        Some(since + Duration::from_millis(MARK_MAX_MS))
+    }
+
+    /// Asks for the marks, once for each line editor; one of another program's is none of ours.
+    pub(super) fn ask_for_marks(&mut self) {
+        self.line_editor.since = None;
+        let shell = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if rustix::termios::tcgetpgrp(&self.terminal).is_ok_and(|group| Some(group) == shell) {
+            self.pending.extend(self.dialect.mend());
+        }
+    }
+}

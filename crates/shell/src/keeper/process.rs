@@ -1,0 +1,121 @@
+//! What becomes of the shell's own process: somebody stops it (`suspend`), or it becomes another program by `exec`.
+
+use super::patience::LOOK_MS;
+use super::{Keeper, Next};
+use crate::image::{self, Became};
+use crate::live::End;
+use crate::phase::{Phase, Step};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::time::{Duration, Instant};
+
+/// How long start-up files may have another program in the shell's place which may become a shell in turn, as `ssh-agent bash`
+/// does.
+const SETTLES_MS: u64 = 1_000;
+
+/// What is known of the process.
+#[derive(Debug)]
+pub struct Watched {
+    looked_at: Instant,
+    /// Since when it is no shell of ours.
+    other_since: Option<Instant>,
+    /// Why it is ended though it has not ended by itself.
+    pub given_up: Option<End>,
+    pub stops: Stops,
+}
+
+/// Whether a shell was stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stops {
+    /// It was not.
+    #[default]
+    None,
+    /// It was, and goes on.
+    Some,
+}
+
+impl Watched {
+    /// One that was just started.
+    pub fn new() -> Self {
+        Self {
+            looked_at: Instant::now(),
+            other_since: None,
+            given_up: None,
+            stops: Stops::None,
+        }
+    }
+}
+
+impl Keeper {
+    /// Looks; to be called before what was written is read.
+    pub(super) fn look_at_process(&mut self) -> Next {
+        let Some(shell) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
+            return Next::GoOn;
+        };
+        self.continue_stopped(shell);
+        if self.watched.given_up.is_some() {
+            return Next::Leave;
+        }
+        let may_become = match self.phase {
+            Phase::Starting | Phase::Running => true,
+            Phase::Idle
+            | Phase::Typed(_)
+            | Phase::Accepted(_)
+            | Phase::Questioned
+            | Phase::Over(_)
+            | Phase::Taking(_)
+            | Phase::Withdrawn(_)
+            | Phase::Ahead
+            | Phase::Asked => false,
+        };
+        let is_due = self.watched.looked_at.elapsed() >= Duration::from_millis(LOOK_MS);
+        let is_in_front = rustix::termios::tcgetpgrp(&self.terminal).is_ok_and(|group| group == shell);
+        if !may_become || !(is_due || is_in_front) {
+            return Next::GoOn;
+        }
+        self.watched.looked_at = Instant::now();
+        self.has_become(image::became(self.child.id(), self.folder.path()))
+    }
+
+    /// Nobody else is there to tell it to go on.
+    fn continue_stopped(&mut self, shell: Pid) {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        if let Ok(Some(_)) = waitid(WaitId::Pid(shell), options) {
+            let _ = kill_process(shell, Signal::CONT);
+            self.watched.stops = Stops::Some;
+        }
+    }
+
+    fn has_become(&mut self, became: Option<Became>) -> Next {
+        let Some(became) = became else {
+            self.watched.other_since = None;
+            return Next::GoOn;
+        };
+        let since = *self.watched.other_since.get_or_insert_with(Instant::now);
+        let is_given_up = match became {
+            Became::Shell(_) => true,
+            // What a person starts so they want. Of a shell nobody has seen yet nothing else is to be had.
+            Became::Program(_) => self.phase == Phase::Starting && since.elapsed() >= Duration::from_millis(SETTLES_MS),
+        };
+        self.shared.became(became);
+        if is_given_up {
+            self.watched.given_up = Some(End::Became);
+            return Next::Leave;
+        }
+        Next::GoOn
+    }
+
+    /// Shows what a command wrote before the shell became another one: what that says of itself is said again in its place.
+    pub(super) fn show_before(&mut self) {
+        while let Ok(len @ 1..) = rustix::io::read(&self.terminal, &mut *self.buffer) {
+            let bytes = self.buffer.get(..len).unwrap_or_default();
+            let end = bytes.iter().position(|byte| *byte == 0x1b).unwrap_or(len);
+            let before = bytes.get(..end).unwrap_or_default().to_vec();
+            if self.phase == Phase::Running {
+                self.act(Step::Show(before));
+            }
+            if end < len {
+                return;
+            }
+        }
+    }
+}
