@@ -12,8 +12,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 mod mcp;
+mod policy;
 
 pub use mcp::{Add, Import, Login, Mcp};
+pub use policy::Policy;
 
 /// The whole command line.
 #[derive(Clone, Debug, PartialEq, Parser)]
@@ -152,6 +154,9 @@ pub enum Command {
     /// List, add or import MCP servers, or be one
     #[command(subcommand)]
     Mcp(Mcp),
+    /// Say what the rules make of a command
+    #[command(subcommand)]
+    Policy(Policy),
     /// Check everything aish needs, and say what to do
     Doctor {
         /// Ask the model a question too (costs a few tokens)
@@ -361,6 +366,7 @@ fn conflict(cli: &Cli) -> Option<String> {
                 Command::Sessions(_)
                 | Command::Models(_)
                 | Command::Mcp(_)
+                | Command::Policy(_)
                 | Command::Doctor { .. }
                 | Command::Config { .. }
                 | Command::Trust { .. }

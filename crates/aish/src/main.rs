@@ -17,6 +17,7 @@ mod mentions;
 mod models;
 mod oneshot;
 mod paths;
+mod policy;
 mod prices;
 mod project;
 mod repl;
@@ -117,6 +118,7 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
             };
             models::probe::run(&app, name.as_deref(), writing, cli.common.output).await
         }
+        Some(Command::Policy(what)) => policy::run(&app, what),
         Some(Command::Mcp(what)) => mcp::command::run(&app, what, cli.common.output).await,
         // Answered above: they must work where nothing else does.
         Some(Command::Doctor { .. } | Command::Completions { .. } | Command::Man { .. }) => Ok(DONE),

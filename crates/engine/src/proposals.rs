@@ -73,15 +73,19 @@ impl Driver {
     }
 
     /// What policy says of a command for the person's shell: the same as of the same command of the tool that runs commands, in
-    /// the directory of that shell (SPEC 5).
+    /// the directory of that shell (SPEC 5). `doubt` is why that shell may read it otherwise, one line; then it is allowed only as
+    /// a whole.
     ///
     /// # Errors
     /// It is no command; one line.
-    pub fn judge_command(&self, line: &str) -> Result<JudgedCommand, String> {
+    pub fn judge_command(&self, line: &str, doubt: Option<&str>) -> Result<JudgedCommand, String> {
         let settings = self.engine.settings();
         let tools = self.engine.tools.now();
         let tool = tools.get("bash").ok_or("there is no bash tool here")?;
-        let action = tool.inspect(&json!({ "command": line }), &settings.context)?;
+        let mut action = tool.inspect(&json!({ "command": line }), &settings.context)?;
+        if let Some(doubt) = doubt {
+            action.doubt(doubt);
+        }
         let grants = self.session.grants();
         let judgement = settings
             .policy

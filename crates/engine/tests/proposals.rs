@@ -218,7 +218,7 @@ async fn proposed_commands_are_judged_as_calls_are() {
     let driver = world.driver();
     let check = |line: &str, mode: ApprovalMode, verdict: Verdict, rule: &str| {
         world.engine.update(|settings| settings.mode = mode);
-        let judged = driver.judge_command(line).unwrap().judgement;
+        let judged = driver.judge_command(line, None).unwrap().judgement;
         assert_eq!((judged.verdict, judged.rule.as_str()), (verdict, rule), "{line}");
     };
     world.engine.update(|settings| {
@@ -235,12 +235,22 @@ async fn proposed_commands_are_judged_as_calls_are() {
     check("rm x", ApprovalMode::Full, Verdict::Deny, "deny rule bash(rm *)");
     check("true; rm x", ApprovalMode::Full, Verdict::Deny, "deny rule bash(rm *)");
     check("ls", ApprovalMode::Full, Verdict::Allow, "mode full");
-    assert!(driver.judge_command(" ").is_err());
+    assert!(driver.judge_command(" ", None).is_err());
+    // SPEC 5.7: what the person's shell may read otherwise is allowed as a whole only.
+    world.engine.update(|settings| {
+        settings.mode = ApprovalMode::Ask;
+        settings.policy.deny.clear();
+        settings.policy.allow = vec![Rule::parse("bash(make *)").unwrap(), Rule::parse("bash(make)").unwrap()];
+    });
+    let judge = |line, doubt| driver.judge_command(line, doubt).unwrap().judgement.verdict;
+    assert_eq!(judge("make test", None), Verdict::Allow);
+    assert_eq!(judge("make test", Some("make is an alias")), Verdict::Ask);
+    assert_eq!(judge("make", Some("make is an alias")), Verdict::Allow);
 
     let call = World::new([Act::calls(&[("bash", r#"{"command":"ls"}"#)])]);
     let mut asked = call.driver();
     let pending = support::asking(support::ask(&mut asked, "go").await);
-    assert_eq!(asked.judge_command("ls").unwrap().digest, pending[0].digest);
+    assert_eq!(asked.judge_command("ls", None).unwrap().digest, pending[0].digest);
 }
 
 /// SPEC 5.5, 8.4: the ledger says how a proposed command came to be run, and the model hears of those that did not.
@@ -249,7 +259,7 @@ async fn what_became_of_proposals() {
     let world = world(1);
     let mut driver = world.driver();
     let reply_id = ReplyId::nth(1, 1);
-    let digest = driver.judge_command("ls").unwrap().digest;
+    let digest = driver.judge_command("ls", None).unwrap().digest;
     let proposed = Proposed {
         reply_id: reply_id.clone(),
         allowed: AnsweredBy::Terminal,

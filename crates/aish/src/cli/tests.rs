@@ -214,6 +214,7 @@ fn help_fits() {
       sessions     List, show or export sessions
       models       List models, or find out what one can do
       mcp          List, add or import MCP servers, or be one
+      policy       Say what the rules make of a command
       doctor       Check everything aish needs, and say what to do
       config       Show the configuration, where it is, or what can be set
       trust        Trust a project directory: read its .aish/ and AGENTS.md

@@ -91,7 +91,7 @@ impl Repl {
 
     /// Hears what the shell knows, where it has not said yet, and which programs there are now. It answers at once, but while it
     /// reads its start-up files.
-    async fn hear_shell(&mut self) {
+    pub(super) async fn hear_shell(&mut self) {
         let Some(shell) = &mut self.shell else { return };
         let known = shell.known();
         if !known.is_awaited() {

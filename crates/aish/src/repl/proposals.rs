@@ -14,6 +14,7 @@
 //!
 //! What runs without a question runs only while all goes well: after one that failed, the next may mean another place.
 
+mod doubt;
 mod written;
 
 use super::reader::Input;
@@ -28,6 +29,7 @@ use aish_core::redact::PLACEHOLDER_START;
 use aish_core::sanitize;
 use aish_engine::{JudgedCommand, LastReply};
 use aish_shell::recalls_history;
+use doubt::Told;
 use written::{Proposal, Shown, is_seen_whole, proposed};
 
 /// Commands of one reply that are put to the person; nobody reads more of them.
@@ -137,7 +139,8 @@ impl Repl {
         if let Some(obstacle) = self.obstacle(offer.proposal) {
             return Ok(self.pass_over(offer, Refusal::NotOffered, obstacle).await);
         }
-        let judged = match self.driver.judge_command(line) {
+        let doubt = self.doubt(line).await;
+        let judged = match self.driver.judge_command(line, doubt.as_deref()) {
             Ok(judged) => judged,
             Err(problem) => return Ok(self.pass_over(offer, Refusal::NotOffered, &problem).await),
         };
@@ -174,6 +177,15 @@ impl Repl {
         }
     }
 
+    /// Why the shell may read a line otherwise than it looks.
+    async fn doubt(&mut self, line: &str) -> Option<String> {
+        self.hear_shell().await;
+        let shell = self.shell.as_ref()?;
+        let known = shell.known();
+        let told = if known.is_outdated() { Told::Before } else { Told::All };
+        doubt::doubt(line, &known, told)
+    }
+
     /// Asks, and asks again after an explanation; runs what the person wants to run.
     async fn ask_and_run(&mut self, offer: &Offer<'_>, judged: &JudgedCommand) -> Result<After, ReplError> {
         let line = offer.proposal.line.as_str();
@@ -187,7 +199,7 @@ impl Repl {
             }
         };
         // What the person made of it is another command, and rules may have come since it was asked about.
-        let now = match self.driver.judge_command(&wanted) {
+        let now = match self.driver.judge_command(&wanted, None) {
             Ok(now) if now.judgement.verdict != Verdict::Deny => now,
             Ok(now) => {
                 let rule = &now.judgement.rule;

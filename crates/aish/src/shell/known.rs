@@ -163,6 +163,16 @@ impl Knowledge {
         names.map(|(name, kind)| (name.to_owned(), kind)).collect()
     }
 
+    /// Whether it is a command that only this user has: no other name for a program of that name.
+    pub fn is_own(&self, word: &str) -> bool {
+        let facts = self.read();
+        let is_users = match facts.own.get(word) {
+            Some(Kind::Alias | Kind::Function) => true,
+            Some(Kind::Builtin | Kind::Keyword | Kind::Program) | None => false,
+        };
+        is_users && !facts.programs.has(word)
+    }
+
     /// Relative paths begin there.
     pub fn enter(&self, directory: &Path) {
         if self.read().directory != directory {
@@ -179,6 +189,11 @@ impl Knowledge {
     pub fn is_awaited(&self) -> bool {
         let facts = self.read();
         facts.outdated && !facts.silent
+    }
+
+    /// Whether the shell may have other aliases and functions than it said.
+    pub fn is_outdated(&self) -> bool {
+        self.read().outdated
     }
 
     /// It was waited for in vain: nobody waits again until it has answered.
