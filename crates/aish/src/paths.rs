@@ -21,7 +21,6 @@ impl Environment {
     }
 
     /// These variables and no others.
-    #[cfg(test)]
     pub fn from_pairs<K: Into<OsString>, V: Into<OsString>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         Self(
             pairs

@@ -1,9 +1,10 @@
 //! The user's own shell beside the prompt: started behind it, typed into, restarted when it dies, asked what it knows.
 //!
 //! [`UserShell`] owns the one [`Shell`] of a session (crate `aish-shell`, which knows how a shell is driven). It decides when the
-//! shell starts and what becomes of its end; [`known`] is what the shell can run, for routing and completion; [`program`] is which
+//! shell starts and what becomes of its end ([`ending`]); [`known`] is what the shell can run, for routing and completion; [`program`] is which
 //! shell it is; [`terminal`] lends the person's terminal to a command; [`variables`] is what it has exported.
 
+pub mod ending;
 pub mod known;
 pub mod program;
 pub mod terminal;
@@ -12,8 +13,10 @@ pub mod variables;
 use crate::mcp::Say;
 use crate::paths::Environment;
 use aish_core::event::Command;
-use aish_shell::{Capture, Dialect, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage, StartUp};
-use known::Knowledge;
+use aish_shell::{
+    Became, Capture, Dialect, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage, StartUp, Stops,
+};
+use known::{Beginning, Knowledge};
 use rustix::termios::Termios;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +59,8 @@ pub enum Typed {
     Ran(Command),
     /// The shell would not run it: nothing happened.
     NotRun(NotRun),
+    /// Nor did it here: the line is typed ahead again, as the shell has it now, to be looked at.
+    PutBack,
     /// The person left the shell by it (`exit`).
     Left(Command),
     /// The shell died of it or beside it; another one was started, and that was said.
@@ -74,16 +79,30 @@ pub enum Jobs {
     Some,
 }
 
+/// What was typed while a command ran, and that it did not take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ahead {
+    /// What was sent: whole lines, as bytes of a terminal.
+    pub sent: Vec<u8>,
+    /// What nobody has sent, behind them.
+    pub draft: String,
+    /// Keys behind both, which came to nobody.
+    pub unread: Vec<u8>,
+}
+
 /// The user's shell.
 pub struct UserShell {
     setup: ShellSetup,
     say: Say,
+    beside: Say,
     shell: Option<Arc<Shell>>,
     known: Knowledge,
     /// What it had exported when it was asked last, until the next command.
     exported: Option<Exported>,
     /// What was typed while the last command ran, and that it did not take.
-    typed_ahead: String,
+    ahead: Ahead,
+    /// So many shells in a row have become another one while they read their start-up files.
+    handovers: u32,
 }
 
 impl UserShell {
@@ -94,10 +113,11 @@ impl UserShell {
             known: Knowledge::default(),
             setup,
             say,
+            beside,
             shell: None,
-    beside: Say,
             exported: None,
-            typed_ahead: String::new(),
+            ahead: Ahead::default(),
+            handovers: 0,
         }
     }
 
@@ -113,7 +133,6 @@ impl UserShell {
 
     /// The shell that was started last, if one was.
     pub fn live(&self) -> Option<Arc<Shell>> {
-            beside,
         self.shell.clone()
     }
 
@@ -130,23 +149,41 @@ impl UserShell {
     /// # Errors
     /// There is none that can be driven.
     pub fn start(&mut self) -> Result<Arc<Shell>, ShellError> {
-        let ending = match &self.shell {
-            Some(shell) => match shell.ending() {
-                None => return Ok(Arc::clone(shell)),
-                Some(ending) => Some(ending),
-            },
-            None => None,
+        let Some(shell) = &self.shell else {
+            let started = self.begin(&ending::nearest(&self.directory()), StartUp::Own)?;
+            self.setup.remark.take().iter().for_each(|remark| (self.say)(remark));
+            return Ok(started);
         };
-        let directory = nearest(&self.directory());
-        let files = match ending.map(|ending| ending.stage) {
-            Some(Stage::Starting) => StartUp::None,
-            Some(Stage::Started) | None => StartUp::Own,
-        };
-        let shell = self.begin(&directory, files)?;
-        match ending {
-            Some(ending) => (self.say)(&replaced(ending, &directory)),
-            None => self.setup.remark.take().iter().for_each(|remark| (self.say)(remark)),
+        match shell.ending() {
+            None => Ok(Arc::clone(shell)),
+            Some(ending) => {
+                let became = shell.became();
+                self.replace(ending, became.as_ref())
+            }
         }
+    }
+
+    /// Another shell in the place of one that has ended.
+    fn replace(&mut self, ending: Ending, became: Option<&Became>) -> Result<Arc<Shell>, ShellError> {
+        let files = ending::files(ending, became, self.handovers);
+        self.handovers = match ending.stage {
+            Stage::Starting => self.handovers.saturating_add(1),
+            Stage::Started => 0,
+        };
+        let mut directory = self.directory();
+        if let (End::Became, Some(Became::Shell(next))) = (ending.how, became) {
+            next.program.clone_into(&mut self.setup.program);
+            next.directory.clone_into(&mut directory);
+            self.setup.environment = Environment::from_pairs(next.environment.iter().cloned());
+            self.known.begin(&Beginning {
+                program: &self.setup.program,
+                path: self.setup.environment.path("PATH"),
+                home: self.setup.environment.path("HOME"),
+            });
+        }
+        let directory = ending::nearest(&directory);
+        let shell = self.begin(&directory, files)?;
+        (self.say)(&ending::told(ending, became, files, &directory));
         Ok(shell)
     }
 
@@ -155,47 +192,84 @@ impl UserShell {
         self.shell.as_ref().is_some_and(|shell| shell.ending().is_some())
     }
 
-    /// Types a line and waits for its end, the terminal lent to it meanwhile.
+    /// Types a line and waits for its end, the terminal lent to it meanwhile; `ahead` are the keys that were pressed before, which
+    /// it may read. What it does not read is [`UserShell::take_ahead`].
     ///
     /// # Errors
     /// There is no shell to be had, or the line cannot be typed.
-    pub async fn run(&mut self, line: &str, terminal: &Lent) -> Result<Typed, ShellError> {
+    pub async fn run(&mut self, line: &str, ahead: Vec<u8>, terminal: &Lent) -> Result<Typed, ShellError> {
         if self.has_ended() {
+            self.ahead.unread.extend(ahead);
             self.start()?;
             return Ok(Typed::Replaced);
         }
-        let shell = self.start()?;
         self.exported = None;
-        let directory = shell.directory();
-        let relay = terminal.relay().map_err(|_| ShellError::Ended)?;
-        let ran = match followed(&shell, shell.run(line, relay)).await {
-            Ok(ran) => ran,
-            // It died just now, before it took the line.
-            Err(ShellError::Ended) => {
-                self.start()?;
-                return Ok(Typed::Replaced);
+        let directory = self.directory();
+        let (shell, ran) = loop {
+            let shell = self.start()?;
+            let relay = terminal.relay(ahead.clone()).map_err(|_| ShellError::Ended)?;
+            match followed(&shell, shell.run(line, relay)).await {
+                Ok(ran) => break (shell, ran),
+                // Its start-up files end with a shell of another name, which is the one that the line was meant for.
+                Err(ShellError::Ended) if has_handed_over(&shell) => {}
+                // It died just now, before it took the line.
+                Err(ShellError::Ended) => {
+                    self.ahead.unread.extend(ahead);
+                    self.start()?;
+                    return Ok(Typed::Replaced);
+                }
+                Err(error) => {
+                    self.ahead.unread.extend(ahead);
+                    return Err(error);
+                }
             }
-            Err(error) => return Err(error),
         };
-        self.typed_ahead.push_str(&ran.typed_ahead);
-        let command = |status| Command {
+        if ran.stops == Stops::Some {
+            (self.say)("the shell was stopped, and nobody above it could have it go on: it was told to");
+        }
+        self.ahead.sent.extend(ran.typed_ahead.as_bytes());
+        self.ahead.draft.push_str(&ran.draft);
+        self.ahead.unread.extend(&ran.unread);
+        let command = Command {
             line: line.to_owned(),
             directory: directory.to_string_lossy().into_owned(),
-            status,
             duration_ms: u64::try_from(ran.elapsed.as_millis()).unwrap_or(u64::MAX),
             output: kept(&ran.output, terminal),
             ..Command::default()
         };
-        Ok(match ran.ended {
-            Ended::Exited(status) => Typed::Ran(command(Some(status))),
-            Ended::NotRun(why) => Typed::NotRun(why),
-            Ended::ShellEnded(End::Exited(status)) => Typed::Left(command(Some(status))),
-            Ended::ShellEnded(End::Killed(_) | End::Unknown) => {
-                let command = command(None);
-                self.start()?;
-                Typed::Died(command)
+        self.typed(&shell, ran.ended, command)
+    }
+
+    /// What became of a line, by how it ended.
+    fn typed(&mut self, shell: &Shell, ended: Ended, command: Command) -> Result<Typed, ShellError> {
+        let how = match ended {
+            Ended::Exited(status) => {
+                let status = Some(status);
+                return Ok(Typed::Ran(Command { status, ..command }));
             }
-        })
+            Ended::NotRun(why) => return Ok(Typed::NotRun(why)),
+            Ended::PutBack => return Ok(Typed::PutBack),
+            Ended::ShellEnded(how) => how,
+        };
+        let became = shell.became();
+        let status = match how {
+            End::Exited(status) => Some(status),
+            End::Became => Some(0),
+            End::Killed(_) | End::GivenUp | End::Unknown => None,
+        };
+        let is_meant = match how {
+            End::Exited(status) => {
+                status == 0 || became.is_some() || ending::may_leave(&command.line, |word| self.known.is_own(word))
+            }
+            End::Became | End::Killed(_) | End::GivenUp | End::Unknown => false,
+        };
+        let command = Command { status, ..command };
+        if is_meant {
+            ending::left(became.as_ref()).iter().for_each(|said| (self.say)(said));
+            return Ok(Typed::Left(command));
+        }
+        self.start()?;
+        Ok(Typed::Died(command))
     }
 
     /// Runs a line of our own that nobody sees, and gives what it printed, as it was (no clean-up, bounded); `None` where the
@@ -205,9 +279,9 @@ impl UserShell {
         shell.ask(line, ASK_MAX).await
     }
 
-    /// Takes what was typed while the last command ran, and that nobody took: whole lines, and the beginning of one.
-    pub fn take_typed_ahead(&mut self) -> String {
-        std::mem::take(&mut self.typed_ahead)
+    /// Takes what was typed while the last command ran, and that nobody took.
+    pub fn take_ahead(&mut self) -> Ahead {
+        std::mem::take(&mut self.ahead)
     }
 
     /// What it has exported, for commands that run beside it (SPEC 4.4); `None` where it cannot tell now.
@@ -267,6 +341,12 @@ impl UserShell {
     }
 }
 
+/// Whether a shell has become another one while it read its start-up files.
+fn has_handed_over(shell: &Shell) -> bool {
+    let is_starting = shell.ending().is_some_and(|ending| ending.stage == Stage::Starting);
+    is_starting && matches!(shell.became(), Some(Became::Shell(_)))
+}
+
 /// What is kept of a command's output, as clean text.
 fn kept(output: &Capture, terminal: &Lent) -> String {
     let text = output.text(Some(terminal::size()));
@@ -297,30 +377,6 @@ async fn followed<T>(shell: &Shell, running: impl Future<Output = T>) -> T {
             biased;
             done = &mut running => return done,
             _ = resized.recv() => fit(),
-        }
-    }
-}
-
-/// The directory, or the nearest above it that is still there.
-fn nearest(directory: &Path) -> PathBuf {
-    let there = directory.ancestors().find(|directory| directory.is_dir());
-    there.unwrap_or(Path::new("/")).to_owned()
-}
-
-/// What a person is told of a shell that is no more.
-fn replaced(ending: Ending, directory: &Path) -> String {
-    let how = match ending.how {
-        End::Exited(status) => format!("exit {status}"),
-        End::Killed(signal) => format!("killed by signal {signal}"),
-        End::Unknown => "nobody knows how".to_owned(),
-    };
-    let place = directory.display();
-    match ending.stage {
-        Stage::Starting => format!(
-            "the shell ended while it read its start-up files ({how}); a new one was started in {place} without them"
-        ),
-        Stage::Started => {
-            format!("the shell ended ({how}); a new one was started in {place}; its variables and jobs are gone")
         }
     }
 }

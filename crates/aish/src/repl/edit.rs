@@ -75,7 +75,7 @@ impl Repl {
 fn has_succeeded(typed: Option<&Typed>) -> bool {
     match typed {
         Some(Typed::Ran(command)) => command.status == Some(0),
-        Some(Typed::Died(_) | Typed::Left(_) | Typed::NotRun(_) | Typed::Replaced) | None => false,
+        Some(Typed::Died(_) | Typed::Left(_) | Typed::NotRun(_) | Typed::PutBack | Typed::Replaced) | None => false,
     }
 }
 

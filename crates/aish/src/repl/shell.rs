@@ -3,7 +3,7 @@
 //! Where there is no terminal to lend, `!command` runs through the engine as the `bash` tool runs one, without the gate, since the
 //! person typed it; a bare `cd` moves the session there.
 
-use super::route::{Route, cd_target, route};
+use super::route::cd_target;
 use super::{Next, Repl, ReplError};
 use crate::shell::terminal::{Cursor, Lent};
 use crate::shell::{Jobs, Typed, UserShell};
@@ -19,6 +19,9 @@ use tokio::time::Instant;
 
 /// Leaves a shell, in all of them.
 const EXIT: &str = "exit";
+
+/// The status of a command that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
 
 /// The prompt is drawn by then: what the shell does at its start must not hold it up (SPEC 11).
 const DRAWN_MS: u64 = 30;
@@ -74,6 +77,10 @@ impl Repl {
                 let status = command.status;
                 (command, status)
             }
+            // It stands in the next prompt.
+            Typed::PutBack => {
+                return Ok(None);
+            }
             Typed::NotRun(why) => {
                 self.not_run(why).await;
                 // What a reply proposed is not the person's to mend.
@@ -92,7 +99,6 @@ impl Repl {
             }
         };
         command.proposed = proposed;
-        self.keep_typed_ahead();
         self.left_shell = status.map(|status| u8::try_from(status & 0xff).unwrap_or(u8::MAX));
         // The window may have changed while the command had it.
         self.front.fit();
@@ -110,6 +116,12 @@ impl Repl {
 
     /// Lends the terminal to a line; `None` where the program has to leave before it is over.
     pub(super) async fn type_line(&mut self, line: &str) -> Result<Option<(Typed, Cursor)>, ShellError> {
+        let typed = self.lend_to(line).await;
+        self.keep_typed_ahead(typed.as_ref().ok().and_then(Option::as_ref).map(|(typed, _)| typed));
+        typed
+    }
+
+    async fn lend_to(&mut self, line: &str) -> Result<Option<(Typed, Cursor)>, ShellError> {
         let Some(shell) = &mut self.shell else {
             return Err(ShellError::Ended);
         };
@@ -119,7 +131,8 @@ impl Repl {
         };
         let lent = Lent::take(&self.front.guard).map_err(no_terminal)?;
         let mut leaving = self.front.leaving();
-        let running = shell.run(line, &lent);
+        let ahead = self.front.unread();
+        let running = shell.run(line, ahead, &lent);
         tokio::select! {
             biased;
             _ = leaving.wait_for(Option::is_some) => Ok(None),
@@ -135,6 +148,9 @@ impl Repl {
             NotRun::Incomplete => "not run: it is not whole; a quote, a bracket or a block is still open",
             NotRun::Malformed => "not run: the shell does not understand it",
             NotRun::GivenUp => "not run: the shell was not ready yet",
+            NotRun::Starting => {
+                "not run: the start-up files of the shell were interrupted; a Ctrl-C at the next command ends the shell with them"
+            }
             NotRun::NoAnswer => "not run: the shell does not answer",
         };
         self.front.say(said).await;
@@ -162,30 +178,19 @@ impl Repl {
         }
     }
 
-    /// What was typed while the command ran is typed ahead at this prompt: lines that are sure to be ours or the shell's are sent,
-    /// from the first other one on they are the person's to send. A password that came too late is no question to a model.
-    fn keep_typed_ahead(&mut self) {
-        let typed = self.shell.as_mut().map(UserShell::take_typed_ahead).unwrap_or_default();
-        let mut rest: String = typed
-            .chars()
-            .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-            .collect();
-        let mut lines = Vec::new();
-        while let Some((line, behind)) = rest.split_once('\n') {
-            if !self.is_surely_no_question(line) {
-                break;
-            }
-            lines.push(line.to_owned());
-            rest = behind.to_owned();
-        }
-        self.front.put_typed(lines, rest.trim_end_matches('\n').to_owned());
-    }
-
-    fn is_surely_no_question(&self, line: &str) -> bool {
-        match route(line) {
-            Route::Nothing | Route::Meta(Ok(_)) | Route::Shell(_) => true,
-            Route::Meta(Err(_)) | Route::Model(_) | Route::Why => false,
-            Route::Open(text) => self.router.as_ref().is_some_and(|router| router.is_command(&text)),
+    /// What was typed while the command ran, and that it did not take, is typed ahead at this prompt. Whoever stopped the command is
+    /// not overrun by what was to come after it.
+    fn keep_typed_ahead(&mut self, typed: Option<&Typed>) {
+        let ahead = self.shell.as_mut().map(UserShell::take_ahead).unwrap_or_default();
+        self.front.give_back(&ahead.sent);
+        self.front.go_on_with(&ahead.draft);
+        self.front.give_back(&ahead.unread);
+        match typed {
+            Some(Typed::Ran(command)) if command.status == Some(INTERRUPTED) => self.front.hold_back(),
+            Some(
+                Typed::Ran(_) | Typed::Left(_) | Typed::Died(_) | Typed::NotRun(_) | Typed::PutBack | Typed::Replaced,
+            )
+            | None => {}
         }
     }
 

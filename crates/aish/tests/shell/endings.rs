@@ -158,13 +158,88 @@ fn suicide() {
     }
 }
 
-/// SPEC 8.2: a shell that is told to stop itself does not take the prompt with it.
+/// SPEC 8.2: a shell that is told to end at a failure (`set -e`) does not take the prompt with it: nobody has left it. That is said,
+/// and the next one is where it was.
 #[test]
 fn strict_shells_that_end() {
-    // `set -e` in an interactive shell ends it with the first failure, as everywhere: that is its `exit`.
-    let person = Desk::with(Inner::Bash).sit_down();
-    person.types("set -e");
-    is_left_by(person, "false", 1);
+    for inner in [Inner::Bash, Inner::Zsh] {
+        let person = Desk::with(inner)
+            .sandbox(|sandbox| sandbox.file("below/marker", "x"))
+            .sit_down();
+        person.types("cd below");
+        person.types("set -e");
+        assert_eq!(person.runs("false").status, Some(1), "{inner:?}");
+        person.sees("the shell ended (exit 1");
+        assert!(person.runs("pwd").output.ends_with("/below"), "{inner:?}");
+        assert_eq!(person.runs("false").status, Some(1), "{inner:?}");
+        assert_eq!(person.runs("echo alive").output, "alive", "{inner:?}");
+        person.types("set -e");
+        is_left_by(person, "exit 3", 3);
+    }
+}
+
+/// SPEC 8.2, 12: a shell that is stopped has nobody above it who could have it go on: it goes on, and that is said.
+#[test]
+fn stopped() {
+    for inner in ALL {
+        let line = match inner {
+            Inner::Bash => "suspend",
+            // The one of zsh does nothing to the leader of a session.
+            Inner::Zsh => "kill -STOP $$",
+            Inner::Fish => "kill -STOP $fish_pid",
+        };
+        let person = Desk::with(*inner).sit_down();
+        person.types(line);
+        person.sees("was stopped");
+        assert_eq!(person.runs("echo alive").output, "alive", "{inner:?}");
+        kill(person.inner_process(), Signal::STOP);
+        assert_eq!(person.runs("echo again").output, "again", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: a shell that becomes another one (`exec zsh`) is begun anew as that one, where it was and with what it had exported.
+#[test]
+fn exec_of_a_shell() {
+    for (inner, next, version) in [
+        (Inner::Bash, "zsh", "echo v$ZSH_VERSION"),
+        (Inner::Zsh, "fish", "echo v$version"),
+        (Inner::Fish, "bash", "echo v$BASH_VERSION"),
+        (Inner::Bash, "bash", "echo v$BASH_VERSION"),
+        (Inner::Zsh, "zsh -l", "echo v$ZSH_VERSION"),
+    ] {
+        let person = Desk::with(inner)
+            .sandbox(|sandbox| sandbox.file("below/marker", "x"))
+            .sit_down();
+        person.types("cd below");
+        person.types(if inner == Inner::Fish {
+            "set -gx COLOUR blue"
+        } else {
+            "export COLOUR=blue"
+        });
+        person.types(&format!("exec {next}"));
+        person.sees("(exec)");
+        assert_eq!(person.runs("sh -c 'echo $COLOUR'").output, "blue", "{inner:?} {next}");
+        assert!(person.runs("pwd").output.ends_with("/below"), "{inner:?} {next}");
+        assert_ne!(person.runs(version).output, "v", "{inner:?} {next}");
+        assert_eq!(person.runs("sh -c 'exit 4'").status, Some(4), "{inner:?} {next}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: a shell that becomes one that knows nothing of us, by the person's wish, is theirs until they leave it.
+#[test]
+fn exec_of_a_bare_shell() {
+    let person = Desk::with(Inner::Zsh).sit_down();
+    person.enters("exec bash --norc --noprofile");
+    person.sees("bash-");
+    person.terminal.send("echo within-$((1+1))\r");
+    person.sees("within-2");
+    person.terminal.send("exit 5\r");
+    let mut person = person;
+    assert_eq!(person.is_gone().code(), Some(5));
+    let text = person.terminal.history_text();
+    assert!(text.contains("the shell had become bash"), "{text}");
 }
 
 /// SPEC 8.2: a shell within the shell, left by its own `exit`.

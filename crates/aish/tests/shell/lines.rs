@@ -110,8 +110,7 @@ fn pastes() {
         person.terminal.send("# end");
         person.sees("# end");
         assert!(!person.sandbox.path("pasted-one").exists(), "{inner:?}");
-        person.terminal.send(key::CTRL_C);
-        person.wait_for_prompt();
+        person.gives_up();
         assert!(!person.sandbox.path("pasted-one").exists(), "{inner:?}");
         person.pastes("touch pasted-three\ntouch pasted-four\n");
         person.sees("pasted-four");
@@ -132,8 +131,7 @@ fn pastes_that_break_out() {
     person.terminal.send("tail");
     person.sees("tail");
     assert!(!person.sandbox.path("broke-out").exists());
-    person.terminal.send(key::CTRL_C);
-    person.wait_for_prompt();
+    person.gives_up();
     assert!(!person.sandbox.path("broke-out").exists());
     person.leaves();
 }
@@ -143,12 +141,10 @@ fn pastes_that_break_out() {
 fn given_up() {
     let person = Desk::with(Inner::Bash).sit_down();
     person.begins("touch given-up");
-    person.terminal.send(key::CTRL_C);
-    person.wait_for_prompt();
+    person.gives_up();
     person.enters("!echo 'open");
-    person.terminal.send("touch given-up");
-    person.terminal.send(key::CTRL_C);
-    person.wait_for_prompt();
+    person.begins("touch given-up");
+    person.gives_up();
     person.types("echo after");
     assert_eq!(person.last("echo after").output, "after");
     assert!(!person.sandbox.path("given-up").exists());
@@ -167,4 +163,57 @@ fn long_lines() {
         assert_eq!(person.commands().last().unwrap().output, "6001", "{inner:?}");
         person.leaves();
     }
+}
+
+/// SPEC 8.2: what the shell puts back to be looked at (`histverify`) stands in the next prompt, and runs when it is sent again.
+#[test]
+fn looked_at_first() {
+    for (inner, start_up) in [
+        (Inner::Bash, "shopt -s histverify\n"),
+        (Inner::Zsh, "setopt hist_verify\n"),
+    ] {
+        let person = Desk::with(inner).start_up(start_up).sit_down();
+        person.types("!echo once");
+        person.enters("!echo and !e");
+        person.terminal.wait_for("the line in the prompt", |screen| {
+            let (row, column) = screen.cursor_position();
+            screen
+                .contents_between(row, 0, row, column)
+                .contains("echo and echo once")
+        });
+        person.terminal.send(key::ENTER);
+        person.sees_line("and echo once");
+        person.wait_for_prompt();
+        assert_eq!(person.last("echo and echo once").output, "and echo once", "{inner:?}");
+        person.types("!echo next");
+        assert_eq!(person.last("echo next").output, "next", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: an event that the history does not have is said at once, and the next line runs.
+#[test]
+fn no_such_event() {
+    for inner in POSIX {
+        let person = Desk::with(*inner).sit_down();
+        person.enters("!echo !nosuchevent");
+        person.sees("event not found");
+        person.presses_until_prompt(key::CTRL_C);
+        person.types("!echo next");
+        assert_eq!(person.last("echo next").output, "next", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: zsh asks whether a command is meant so: the person sees it, and answers.
+#[test]
+fn corrections() {
+    let person = Desk::with(Inner::Zsh).start_up("setopt correct\n").sit_down();
+    person.enters("!ehco mended");
+    person.sees("[nyae]");
+    person.terminal.send("y");
+    person.wait_for_prompt();
+    let text = person.terminal.history_text();
+    assert!(text.lines().any(|line| line.trim() == "mended"), "{text}");
+    person.leaves();
 }

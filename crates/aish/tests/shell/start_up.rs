@@ -41,6 +41,68 @@ fn endless() {
     }
 }
 
+/// SPEC 8.7, 12: one that no Ctrl-C ends is left by a second one, at the next command: a shell without it takes its place, and that
+/// is said.
+#[test]
+fn endless_and_stubborn() {
+    for inner in ALL {
+        let file = match inner {
+            Inner::Bash | Inner::Zsh => "touch ~/begun\nwhile :; do :; done\n",
+            // It takes no interrupted file for read.
+            Inner::Fish => "touch ~/begun\nsh -c 'trap \"\" INT; exec sleep 1000'\n",
+        };
+        let person = Desk::with(*inner).start_up(file).sit_down();
+        let begun = person.sandbox.user().join("begun");
+        poll_until("the file to be read", default_wait(), || begun.exists().then_some(()));
+        for line in ["echo first", "echo second"] {
+            person.enters(line);
+            // It stands in the prompt again.
+            person.presses_until(key::CTRL_C, "the line in the next prompt", |screen| {
+                let (row, column) = screen.cursor_position();
+                let is_back = screen.contents_between(row, 0, row, column).contains(line);
+                is_back && screen.contents().matches(line).count() > 1
+            });
+            person.presses_until_prompt(key::CTRL_C);
+        }
+        person.sees("the start-up files did not end");
+        assert_eq!(person.runs("echo third").output, "third", "{inner:?}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: one that puts another shell in the place of the first (`exec fish` at its end) has that one run the commands.
+#[test]
+fn hands_over_to_a_shell() {
+    for (inner, line) in [
+        (Inner::Bash, "exec fish\n"),
+        (Inner::Bash, "exec env THROUGH=env zsh -l\n"),
+        (Inner::Zsh, "exec fish\n"),
+    ] {
+        let person = Desk::with(inner)
+            .start_up(&format!("export MARK=handed-over\n{line}"))
+            .sit_down();
+        assert_eq!(person.runs("sh -c 'echo $MARK'").output, "handed-over", "{line}");
+        let name = person.runs("sh -c 'cat /proc/$PPID/comm'").output;
+        assert!(line.contains(&name) && name != "bash", "{line}: {name}");
+        let text = person.terminal.history_text();
+        assert!(text.contains("(exec)"), "{text}");
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2: one that is nothing but handing over to itself comes to an end.
+#[test]
+fn hands_over_for_ever() {
+    for inner in [Inner::Bash, Inner::Zsh] {
+        let person = Desk::with(inner)
+            .start_up(&format!("echo x >> ~/starts\nexec {}\n", inner.name()))
+            .sit_down();
+        person.sees("without start-up files");
+        assert_eq!(person.runs("echo works").output, "works", "{inner:?}");
+        person.leaves();
+    }
+}
+
 /// SPEC 8.2: one that prints is heard, on lines of their own, and spoils nothing.
 #[test]
 fn talkative() {
@@ -60,6 +122,7 @@ fn talkative() {
 fn broken() {
     for inner in ALL {
         let person = Desk::with(*inner)
+            .size(24, 160)
             .start_up("no-such-command-in-start-up\nexport MARK=after\n")
             .sit_down();
         assert_eq!(person.runs("sh -c 'echo $MARK'").output, "after", "{inner:?}");

@@ -1,7 +1,7 @@
 //! Lines that a shell does not run as they are: put back to be looked at, without an event in the history, asked about.
 
 use super::bench::{Bench, runtime};
-use aish_shell::{Ended, NotRun};
+use aish_shell::{Ended, NotRun, Stops};
 
 /// SPEC 8.2: `histverify`: what the history stands for comes back instead of being glued to the next line.
 #[test]
@@ -89,6 +89,28 @@ fn lost_keys() {
                 .await;
             assert!(ran.output.text(None).ends_with("got one"), "{name}: {ran:?}");
             assert_eq!(bench.text("echo next").await, "next", "{name}");
+        });
+    }
+}
+
+/// SPEC 8.2, 12: a shell that is stopped goes on, since nobody above it could have it do so, and whoever waits is told.
+#[test]
+fn stopped() {
+    for (name, line) in [
+        ("bash", "suspend"),
+        ("zsh", "kill -STOP $$"),
+        ("fish", "kill -STOP $fish_pid"),
+    ] {
+        let bench = Bench::new(name, "");
+        runtime().block_on(async {
+            let ran = bench.run(line).await;
+            assert_eq!(ran.stops, Stops::Some, "{name}: {ran:?}");
+            let ran = bench.run("echo next").await;
+            assert_eq!(
+                (ran.output.text(None).as_str(), ran.stops),
+                ("next", Stops::None),
+                "{name}"
+            );
         });
     }
 }
