@@ -59,8 +59,7 @@ fn arguments_complete_as_in_the_shell() {
         person.begins("wc beg");
         person.terminal.send(TAB);
         has_line(&person, "wc beginning");
-        person.terminal.send(key::CTRL_C);
-        person.wait_for_prompt();
+        person.gives_up();
         person.begins("wc ");
         person.terminal.send(TAB);
         person.sees("ending");
@@ -68,8 +67,7 @@ fn arguments_complete_as_in_the_shell() {
             Inner::Bash => {}
             Inner::Zsh | Inner::Fish => drop(person.sees("the last one")),
         }
-        person.terminal.send(key::CTRL_C);
-        person.wait_for_prompt();
+        person.gives_up();
         person.leaves();
     }
 }
@@ -88,8 +86,7 @@ fn names_and_paths_complete() {
         person.begins("cd bel");
         person.terminal.send(TAB);
         has_line(&person, "cd below/");
-        person.terminal.send(key::CTRL_C);
-        person.wait_for_prompt();
+        person.gives_up();
         person.leaves();
     }
 }
@@ -125,8 +122,7 @@ fn an_empty_last_line_sends() {
     person.sees("[aish] not run");
     // It is there again, to be made whole.
     has_line(&person, "echo 'a");
-    person.terminal.send(key::CTRL_C);
-    person.wait_for_prompt();
+    person.gives_up();
     person.leaves();
 }
 
@@ -149,8 +145,7 @@ fn commands_have_colours() {
     colourful.begins("!ls -l && nosuchthing");
     assert_eq!(look_of(&colourful, "ls"), (green, false));
     assert_eq!(look_of(&colourful, "nosuchthing"), (red, true));
-    colourful.terminal.send(key::CTRL_C);
-    colourful.wait_for_prompt();
+    colourful.gives_up();
     colourful.leaves();
 
     let plain = Desk::with(Inner::Bash)
@@ -160,7 +155,6 @@ fn commands_have_colours() {
     for word in ["ls", "nosuchthing"] {
         assert_eq!(look_of(&plain, word), (vt100::Color::Default, false), "{word}");
     }
-    plain.terminal.send(key::CTRL_C);
-    plain.wait_for_prompt();
+    plain.gives_up();
     plain.leaves();
 }

@@ -1,12 +1,12 @@
 //! A person at the prompt, with one of the three shells beneath it: types a line, waits for the next prompt, leaves, and then
 //! reads in the ledger what each command was.
 
-use crate::support::default_wait;
 use crate::support::fake_server::FakeServer;
 use crate::support::ledger::{of_kind, only_export, session_ids};
 use crate::support::pty::{SCROLLBACK_ROWS_MAX, Settings, Terminal, key};
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
+use crate::support::{default_wait, poll_until};
 use serde_json::Value;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -160,14 +160,26 @@ pub fn is_at_prompt(screen: &vt100::Screen) -> bool {
 }
 
 impl Person {
-    /// Waits for an empty prompt, another than that at which the last line was sent.
+    /// Waits for an empty prompt, another than that at which the last line was sent, and for somebody who reads keys there.
     pub fn wait_for_prompt(&self) -> String {
         let sent_at = self.sent_at.get();
         let what = format!("the prompt ({})", self.inner.name());
-        self.terminal.wait_for(&what, |screen| {
+        let screen = self.terminal.wait_for(&what, |screen| {
             let is_elsewhere = Some(place(screen)) != sent_at || screen.scrollback_len() == SCROLLBACK_ROWS_MAX;
             is_at_prompt(screen) && is_elsewhere
-        })
+        });
+        poll_until("keys to be read at the prompt", default_wait(), || {
+            self.terminal.reads_keys().then_some(())
+        });
+        screen
+    }
+
+    /// Throws away the line being typed by Ctrl-C, and waits for the next prompt. The line is to be seen there first: before that
+    /// the key is a signal to nobody.
+    pub fn gives_up(&self) -> String {
+        self.sent_at.set(Some(self.terminal.look(place)));
+        self.terminal.send(key::CTRL_C);
+        self.wait_for_prompt()
     }
 
     /// Types what is no line yet, and waits until all of it shows.
@@ -187,6 +199,11 @@ impl Person {
     /// Types a line and Enter.
     pub fn enters(&self, line: &str) {
         self.begins(line);
+        self.sends();
+    }
+
+    /// Presses Enter at what was typed.
+    pub fn sends(&self) {
         self.sent_at.set(Some(self.terminal.look(place)));
         self.terminal.send(key::ENTER);
     }
@@ -204,18 +221,9 @@ impl Person {
             .wait_for("what was pasted", |screen| !is_at_prompt(screen));
     }
 
-    /// Presses a key over and over until the screen is as wanted: a program may not read keys yet when it says that it is there.
+    /// Like [`presses_until`].
     pub fn presses_until(&self, key: &str, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) -> String {
-        let until = Instant::now() + default_wait();
-        loop {
-            let (is_wanted, text) = self.terminal.look(|screen| (wanted(screen), screen.contents()));
-            if is_wanted {
-                return text;
-            }
-            assert!(Instant::now() < until, "pressed {key:?} in vain for {what}:\n{text}");
-            self.terminal.send(key);
-            std::thread::sleep(PRESS_PAUSE);
-        }
+        presses_until(&self.terminal, key, what, wanted)
     }
 
     /// Presses a key until the prompt is there.
@@ -309,6 +317,23 @@ impl Person {
             assert!(!screen.hide_cursor(), "left without a cursor");
         });
         status
+    }
+}
+
+/// Presses a key over and over until the screen is as wanted: a program may not read keys yet when it says that it is there. While
+/// nobody reads keys none is pressed: it would be a signal, to aish, and to nobody in it.
+pub fn presses_until(terminal: &Terminal, key: &str, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) -> String {
+    let until = Instant::now() + default_wait();
+    loop {
+        let (is_wanted, text) = terminal.look(|screen| (wanted(screen), screen.contents()));
+        if is_wanted {
+            return text;
+        }
+        assert!(Instant::now() < until, "pressed {key:?} in vain for {what}:\n{text}");
+        if terminal.reads_keys() {
+            terminal.send(key);
+        }
+        std::thread::sleep(PRESS_PAUSE);
     }
 }
 

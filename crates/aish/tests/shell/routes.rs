@@ -103,8 +103,7 @@ fn mistyped() {
     // Once it stands at the prompt: before, a Ctrl-C is a signal to nobody.
     let screen = person.sees("$ git status");
     assert!(screen.contains("did you mean"), "{screen}");
-    person.terminal.send(key::CTRL_C);
-    person.wait_for_prompt();
+    person.gives_up();
     assert!(person.commands().is_empty());
     assert!(person.server.requests().is_empty());
     person.leaves();

@@ -1,6 +1,6 @@
 //! What aish may be doing when something strikes it: a bench on which each of these states is reached, over and over.
 
-use crate::person::{ALL, Inner, is_at_prompt};
+use crate::person::{ALL, Inner, is_at_prompt, presses_until};
 use crate::support::fake_server::{FakeServer, Received};
 use crate::support::pty::{Terminal, TerminalCommand, key};
 use crate::support::reply::Reply;
@@ -194,11 +194,7 @@ pub fn bring_to(terminal: &Terminal, state: State) {
         State::Stopped => {
             enter("!sh wait-here");
             said("there-it-is");
-            crate::support::poll_until("the job to stop", crate::support::default_wait(), || {
-                terminal.send(key::CTRL_Z);
-                std::thread::sleep(std::time::Duration::from_millis(30));
-                terminal.look(is_at_prompt).then_some(())
-            });
+            presses_until(terminal, key::CTRL_Z, "the job to stop", is_at_prompt);
         }
         State::Turn => {
             enter("?stream for ever");

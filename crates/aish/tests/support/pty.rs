@@ -420,6 +420,11 @@ impl Terminal {
         Settings::of(&self.master)
     }
 
+    /// Whether a program reads single keys: the terminal makes neither lines nor signals of them.
+    pub fn reads_keys(&self) -> bool {
+        !self.settings().is_cooked()
+    }
+
     /// Waits for the program's end and for the last of its output.
     pub fn wait_exit(&mut self) -> ExitStatus {
         let (child, shared) = (&mut self.child, &self.shared);
