@@ -10,6 +10,8 @@
     clippy::print_stderr
 )]
 
+#[path = "shell/ahead.rs"]
+mod ahead;
 #[path = "shell/endings.rs"]
 mod endings;
 #[path = "shell/jobs.rs"]

@@ -194,6 +194,30 @@ fn pasting() {
     leave(terminal);
 }
 
+/// SPEC 3.5a: what is pasted and sent while a turn runs is one question, and what is typed as one command over several rows is one.
+#[test]
+fn several_rows_are_one_line() {
+    let server = FakeServer::script([Reply::halting("first ", "last"), Reply::text("the answer")]);
+    let (sandbox, terminal) = in_a_turn(&server, "first");
+    terminal.send("\x1b[200~?what is\rthis\r\rand that\x1b[201~");
+    terminal.wait_for_text("❯ ?what is⏎this⏎⏎and that▏");
+    terminal.send(key::ENTER);
+    terminal.wait_for_text("1 queued");
+    terminal.send("cat > made <<END\rone\r\rtwo\rEND\r");
+    terminal.wait_for_text("2 queued");
+    terminal.send("for i in 1 2\rdo");
+    terminal.wait_for_text("for i in 1 2⏎do▏");
+    server.release();
+    terminal.wait_for("the rows that were not sent", |screen| {
+        screen.contents().trim_end().ends_with("$ for i in 1 2\n· do")
+    });
+    assert_eq!(asked(&server, 1), "what is\nthis\n\nand that");
+    assert_eq!(std::fs::read_to_string(sandbox.path("made")).unwrap(), "one\n\ntwo\n");
+    terminal.send(key::CTRL_C);
+    terminal.wait_for_prompt();
+    leave(terminal);
+}
+
 /// SPEC 5.3: a question in between has the terminal: nothing is drawn below it, its answer is not typed ahead, and what was typed
 /// before is still there behind it.
 #[test]

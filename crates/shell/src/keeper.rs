@@ -348,7 +348,7 @@ impl Keeper {
         self.phase = Phase::Typed(Vec::new());
         self.entered();
         self.current = Some(Current {
-            held: Held::new(std::mem::take(&mut typed.relay.ahead)),
+            held: Held::new(std::mem::take(&mut typed.relay.ahead), Instant::now()),
             unwritten: Vec::new(),
             typed,
             began: Instant::now(),

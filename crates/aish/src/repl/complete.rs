@@ -12,7 +12,7 @@ mod typed;
 mod whole;
 mod words;
 
-pub use whole::Whole;
+pub use whole::{Behind, Whole};
 pub use words::Words;
 
 use super::route::{Mark, mark};

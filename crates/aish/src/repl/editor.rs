@@ -10,6 +10,7 @@ mod paint;
 mod rank;
 pub mod recall;
 mod search;
+mod unread;
 
 use super::complete::{Completion, Whole};
 use super::prompt::PromptText;
@@ -161,6 +162,10 @@ impl Source for Editor {
             // Nothing here asks for these, and the enum is open.
             Signal::HostCommand(_) | Signal::ExternalBreak(_) | _ => Ok(Input::Interrupted),
         }
+    }
+
+    fn take_unread(&mut self) -> Vec<u8> {
+        unread::take()
     }
 }
 

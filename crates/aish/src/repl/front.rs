@@ -16,12 +16,12 @@ use crate::term::footer::Place;
 use crate::term::guard::{Guard, Leaving, Quiet};
 use crate::term::render::Renderer;
 use crate::term::screen::{Screen, Written};
-use crate::term::{Look, Output, Stream};
+use crate::term::{Form, Look, Output, Stream};
 use crate::usage::Gauge;
 use aish_core::redact::Redactor;
 use aish_engine::{Notices, Steering};
 use aish_tools::Cancel;
-use below::{Below, Holder, News};
+use below::{Below, Footing, Holder, News};
 use futures_util::FutureExt as _;
 use std::future::Future;
 use std::io;
@@ -89,30 +89,60 @@ impl Front {
         self._quiet = Some(self.guard.quiet());
     }
 
-    /// From now on what is typed while something runs is shown below it and kept; `router` says where it goes.
+    /// From now on what is typed while something runs is kept, and shown below it where the screen is drawn on; `router` says where
+    /// it goes.
     ///
     /// # Errors
     /// The terminal cannot be waited for.
     pub fn type_ahead(&mut self, redactor: Redactor, router: Option<Router>) -> io::Result<()> {
-        self.below = Some(Below::open(redactor, router)?);
+        // A line that is drawn again and again says nothing to who listens.
+        let footing = match self.renderer.look().form {
+            Form::Framed => Footing::Drawn,
+            Form::Plain => Footing::None,
+        };
+        self.below = Some(Below::open(redactor, router, footing)?);
         Ok(())
     }
 
-    /// The next line that was typed ahead and sent.
-    pub fn next_line(&mut self) -> Option<String> {
-        self.below.as_mut()?.next()
+    /// The next line that was typed ahead and sent; `is_sent` says yes to what may be sent of what was typed while a program had
+    /// the terminal.
+    pub fn next_line(&mut self, is_sent: impl Fn(&str) -> bool) -> Option<String> {
+        self.below.as_mut()?.ahead.next(is_sent)
     }
 
-    /// What was typed ahead while a command had the terminal.
-    pub fn put_typed(&mut self, lines: Vec<String>, draft: String) {
+    /// Bytes that were read and that nobody had a use for are typed ahead.
+    pub fn give_back(&mut self, bytes: &[u8]) {
         if let Some(below) = &mut self.below {
-            below.put_typed(lines, draft);
+            below.ahead.give_back(bytes);
         }
+    }
+
+    /// What nobody has sent is behind them.
+    pub fn go_on_with(&mut self, draft: &str) {
+        if let Some(below) = &mut self.below {
+            below.ahead.go_on_with(draft);
+        }
+    }
+
+    /// Takes those that nobody has read since.
+    pub fn unread(&mut self) -> Vec<u8> {
+        self.below
+            .as_mut()
+            .map(|below| below.ahead.unread())
+            .unwrap_or_default()
+    }
+
+    /// Takes the number of bytes typed ahead that there was no room for.
+    pub fn take_dropped(&mut self) -> usize {
+        self.below.as_mut().map_or(0, |below| below.ahead.take_dropped())
     }
 
     /// Takes what was typed ahead and not sent.
     pub fn take_draft(&mut self) -> String {
-        self.below.as_mut().map(Below::take_draft).unwrap_or_default()
+        self.below
+            .as_mut()
+            .map(|below| below.ahead.take_draft())
+            .unwrap_or_default()
     }
 
     /// What was to come before them was given up: the lines that wait are the person's again.
@@ -366,7 +396,7 @@ impl Front {
     /// The terminal's size may have changed.
     pub(super) fn fit(&mut self) {
         let look = self.renderer.look();
-        if look.form == crate::term::Form::Framed {
+        if look.form == Form::Framed {
             self.renderer.set_look(look.resized(rustix::stdio::stdout()));
         }
     }

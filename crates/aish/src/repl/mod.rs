@@ -251,11 +251,12 @@ impl Repl {
                 _ = leaving.wait_for(Option::is_some) => return Ok(Input::End),
                 input = &mut line => {
                     let gone = || io::Error::other("the reader stopped");
-                    let input = input.unwrap_or_else(|_| Err(gone()));
-                    return input.map_err(|error| {
+                    let taken = input.unwrap_or_else(|_| Err(gone())).map_err(|error| {
                         self.front.guard.restore();
                         ReplError::Read(error)
-                    });
+                    })?;
+                    self.front.give_back(&taken.unread);
+                    return Ok(taken.input);
                 }
                 () = self.front.interrupted() => {}
                 () = notices.changed() => {

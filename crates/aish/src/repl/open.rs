@@ -49,11 +49,8 @@ impl Repl {
             .map(|shell| router(shell, &options.data_dir, &front.notices));
         if kind == Kind::Edited {
             front.keep_quiet();
-            // A line that is drawn again and again says nothing to who listens.
-            if front.renderer.look().form == Form::Framed {
-                let typed = front.type_ahead(engine.redactor.clone(), router.clone());
-                typed.map_err(ReplError::Open)?;
-            }
+            let typed = front.type_ahead(engine.redactor.clone(), router.clone());
+            typed.map_err(ReplError::Open)?;
         }
         let words = words(&options);
         let (desk, questions) = desk();

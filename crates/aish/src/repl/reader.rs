@@ -34,13 +34,27 @@ pub trait Source {
     /// # Errors
     /// It cannot be read.
     fn read(&mut self, prompt: &PromptText, prefill: &str) -> io::Result<Input>;
+
+    /// Takes the keys that came behind that line and were read with it, as bytes of a terminal: they are for whoever reads next.
+    fn take_unread(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+/// What was read, and the bytes that came with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// What was read.
+    pub input: Input,
+    /// What was read too early, of a terminal.
+    pub unread: Vec<u8>,
 }
 
 /// A line that is wanted.
 struct Request {
     prompt: PromptText,
     prefill: String,
-    answer: oneshot::Sender<io::Result<Input>>,
+    answer: oneshot::Sender<io::Result<Taken>>,
 }
 
 /// The thread that reads.
@@ -62,19 +76,25 @@ impl Reader {
                 if let Some(make) = make.take() {
                     source = Some(make());
                 }
-                let input = match &mut source {
-                    Some(source) => source.read(&request.prompt, &request.prefill),
-                    None => Ok(Input::End),
+                let taken = match &mut source {
+                    Some(source) => source.read(&request.prompt, &request.prefill).map(|input| Taken {
+                        input,
+                        unread: source.take_unread(),
+                    }),
+                    None => Ok(Taken {
+                        input: Input::End,
+                        unread: Vec::new(),
+                    }),
                 };
                 // Nobody waiting any more means the program is leaving.
-                let _ = request.answer.send(input);
+                let _ = request.answer.send(taken);
             }
         })?;
         Ok(Self { requests })
     }
 
     /// Asks for a line that begins with `prefill`. The request stands until it is answered, also when the result is dropped.
-    pub fn begin(&self, prompt: PromptText, prefill: String) -> oneshot::Receiver<io::Result<Input>> {
+    pub fn begin(&self, prompt: PromptText, prefill: String) -> oneshot::Receiver<io::Result<Taken>> {
         let (answer, line) = oneshot::channel();
         // A thread that is gone drops its end, which the receiver sees.
         let _ = self.requests.send(Request {
@@ -148,7 +168,8 @@ mod tests {
         let reader = Reader::start(|| Lines::new(Cursor::new("one\ntwo \\\nthree\r\n\nlast"))).unwrap();
         let mut read = Vec::new();
         loop {
-            match reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap() {
+            let taken = reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap();
+            match taken.input {
                 Input::End => break,
                 input @ (Input::Line(_) | Input::Interrupted | Input::Why | Input::Edit(_)) => read.push(input),
             }
@@ -178,7 +199,12 @@ mod tests {
         .unwrap();
         assert!(was_made.try_recv().is_err());
         assert_eq!(
-            reader.begin(prompt(), String::new()).blocking_recv().unwrap().unwrap(),
+            reader
+                .begin(prompt(), String::new())
+                .blocking_recv()
+                .unwrap()
+                .unwrap()
+                .input,
             Input::Line("x".into())
         );
         assert!(was_made.try_recv().is_ok());

@@ -12,6 +12,7 @@ mod typed;
 pub use typed::Wish;
 
 use super::Repl;
+use super::complete::{Behind, Whole};
 use super::editor::face;
 use super::prompt::PromptText;
 use super::route::{Route, route};
@@ -41,7 +42,16 @@ impl Repl {
         if !self.prefill.is_empty() {
             return None;
         }
-        let Some(line) = self.front.next_line() else {
+        let router = self.router.clone();
+        let line = self
+            .front
+            .next_line(|line| is_surely_no_question(line, router.as_ref()));
+        let dropped_bytes = self.front.take_dropped();
+        if dropped_bytes > 0 {
+            let text = format!("{dropped_bytes} bytes that were typed ahead are lost: there was no room for them");
+            self.front.say(&text).await;
+        }
+        let Some(line) = line else {
             self.prefill = self.front.take_draft();
             return None;
         };
@@ -54,6 +64,16 @@ impl Repl {
         let shown = face::left_behind(prompt, self.router.as_ref(), look, &line);
         self.front.print(&shown).await;
         Some(line)
+    }
+}
+
+/// What was typed while a program had the terminal is only sent where it is ours or the shell's: a password that came too late is
+/// no question to a model.
+fn is_surely_no_question(line: &str, router: Option<&Router>) -> bool {
+    match route(line) {
+        Route::Nothing | Route::Meta(Ok(_)) | Route::Shell(_) => true,
+        Route::Meta(Err(_)) | Route::Model(_) | Route::Why => false,
+        Route::Open(text) => router.is_some_and(|router| router.is_command(&text)),
     }
 }
 
@@ -78,15 +98,15 @@ pub struct TypeAhead {
 }
 
 impl TypeAhead {
-    /// Reads nothing yet. To be called within the runtime.
+    /// Reads nothing yet; `whole` says where a line ends. To be called within the runtime.
     ///
     /// # Errors
     /// Standard input or signals cannot be waited for.
-    pub fn open() -> io::Result<Self> {
+    pub fn open(whole: Whole) -> io::Result<Self> {
         Ok(Self {
             tap: Tap::open()?,
             keys: Keys::default(),
-            typed: Typed::default(),
+            typed: Typed::new(whole),
             alone: None,
             resized: signal(SignalKind::window_change())?,
             continued: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
@@ -127,6 +147,11 @@ impl TypeAhead {
                 Err(_) => break,
             }
         }
+        self.end_keys();
+    }
+
+    /// Nothing comes any more of a key or a paste that is half read.
+    fn end_keys(&mut self) {
         let rest = self.keys.end_paste().or_else(|| self.keys.pause());
         self.alone = None;
         for wish in self.press(rest.into_iter().collect()) {
@@ -149,20 +174,62 @@ impl TypeAhead {
 
     /// The lines that wait are the person's again: what they were to come after was stopped.
     pub fn hold_back(&mut self) {
+        let returned = self.tap.take_all_returned();
+        self.press_returned(&returned);
+        self.end_keys();
         self.typed.hold_back();
     }
 
-    /// The first line that waits.
-    pub fn next(&mut self) -> Option<String> {
-        self.typed.next()
+    /// The first line that waits. Of what was typed while a program had the terminal, only a line that `is_sent` says yes to:
+    /// from the first other one on all of it is the line that is not done.
+    pub fn next(&mut self, is_sent: impl Fn(&str) -> bool) -> Option<String> {
+        if let Some(line) = self.typed.next() {
+            return Some(line);
+        }
+        while let Some(byte) = self.tap.take_returned() {
+            self.press_returned(&[byte]);
+            match self.typed.first() {
+                None => {}
+                Some(line) if is_sent(line) => return self.typed.next(),
+                Some(_) => break,
+            }
+        }
+        self.hold_back();
+        None
     }
 
-    /// Lines that somebody else read the keys of wait behind these, and the one that is not done goes on.
-    pub fn put_typed(&mut self, lines: Vec<String>, draft: String) {
-        lines.into_iter().for_each(|line| self.typed.put(line));
-        if !draft.is_empty() {
-            self.typed.go_on_with(draft);
+    /// What asks for something came too late for it.
+    fn press_returned(&mut self, bytes: &[u8]) {
+        for wish in self.take(bytes) {
+            self.put_off(wish);
         }
+    }
+
+    /// Bytes come back that somebody else read, and that nobody had a use for.
+    pub fn give_back(&mut self, bytes: &[u8]) {
+        self.tap.give_back(bytes);
+    }
+
+    /// Text that nobody has sent comes behind what came back. Several rows of it may be anybody's, so that nothing of it or before
+    /// it is sent by itself.
+    pub fn go_on_with(&mut self, draft: &str) {
+        let text = keys::text_of(draft.as_bytes());
+        if text.contains('\n') {
+            self.hold_back();
+            self.press(vec![Key::Pasted(text)]);
+        } else {
+            self.tap.give_back(text.as_bytes());
+        }
+    }
+
+    /// Takes the bytes that came back, for a program that has the terminal now.
+    pub fn unread(&mut self) -> Vec<u8> {
+        self.tap.take_all_returned()
+    }
+
+    /// Takes the number of bytes there was no room for.
+    pub fn take_dropped(&mut self) -> usize {
+        self.tap.take_dropped() + self.typed.take_dropped()
     }
 
     /// Takes the line that is not done.
@@ -183,7 +250,16 @@ impl TypeAhead {
     }
 
     fn press(&mut self, keys: Vec<Key>) -> Vec<Wish> {
-        keys.iter().filter_map(|key| self.typed.key(key)).collect()
+        let mut keys = keys.iter().peekable();
+        let mut wishes = Vec::new();
+        while let Some(key) = keys.next() {
+            let behind = match (keys.peek(), self.tap.has_returned()) {
+                (None, false) => Behind::Nothing,
+                (Some(_), _) | (None, true) => Behind::More,
+            };
+            wishes.extend(self.typed.key(key, behind));
+        }
+        wishes
     }
 }
 

@@ -46,13 +46,14 @@ impl Lent {
         })
     }
 
-    /// What the command reads keys from and is shown on.
+    /// What the command reads keys from and is shown on; `ahead` are those that were pressed before.
     ///
     /// # Errors
     /// No descriptor is to be had.
-    pub fn relay(&self) -> io::Result<Relay> {
+    pub fn relay(&self, ahead: Vec<u8>) -> io::Result<Relay> {
         Ok(Relay {
             keys: Some(self.keys.try_clone()?),
+            ahead,
             screen: Box::new(Shown {
                 screen: Arc::clone(&self.screen),
             }),

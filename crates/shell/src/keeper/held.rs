@@ -10,28 +10,28 @@ use crate::phase::Phase;
 use rustix::process::Pid;
 use std::time::{Duration, Instant};
 
+const CTRL_D: u8 = 0x04;
 /// How soon it is looked again whether the command reads, behind a line that it was given and at first.
 const LOOK_MS: u64 = 5;
 /// The same for a command that does not seem to: the pauses double until then.
 const LOOK_MS_MAX: u64 = 160;
 
 /// The keys, and when to look whether they are wanted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Held {
     keys: Vec<u8>,
-    looked: Option<Looked>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Looked {
-    next: Instant,
+    next_look: Instant,
     pause_ms: u64,
 }
 
 impl Held {
-    /// These, before any that are pressed later.
-    pub fn new(keys: Vec<u8>) -> Self {
-        Self { keys, looked: None }
+    /// These, to be looked at from now on.
+    pub fn new(keys: Vec<u8>, now: Instant) -> Self {
+        Self {
+            keys,
+            next_look: now,
+            pause_ms: LOOK_MS,
+        }
     }
 
     /// Takes all of them.
@@ -39,31 +39,26 @@ impl Held {
         std::mem::take(&mut self.keys)
     }
 
-    /// Takes the first line, with its end.
+    /// Takes the first line, with its end, or with the end of input.
     fn take_line(&mut self) -> Vec<u8> {
-        let end = self.keys.iter().position(|key| matches!(key, b'\r' | b'\n'));
+        let end = self.keys.iter().position(|key| matches!(*key, b'\r' | b'\n' | CTRL_D));
         let rest = self.keys.split_off(end.map_or(self.keys.len(), |end| end + 1));
         std::mem::replace(&mut self.keys, rest)
     }
 
     fn due(&self) -> Option<Instant> {
         let waits = !self.keys.is_empty();
-        waits.then(|| self.looked.map_or_else(Instant::now, |looked| looked.next))
+        waits.then_some(self.next_look)
     }
 
     fn look_in(&mut self, now: Instant, pause_ms: u64) {
-        self.looked = Some(Looked {
-            next: now + Duration::from_millis(pause_ms),
-            pause_ms,
-        });
+        self.next_look = now + Duration::from_millis(pause_ms);
+        self.pause_ms = pause_ms;
     }
 
     /// Nobody read: what is looked at in vain is looked at less often.
     fn not_read(&mut self, now: Instant) {
-        let pause_ms = self
-            .looked
-            .map_or(LOOK_MS, |looked| (looked.pause_ms * 2).min(LOOK_MS_MAX));
-        self.look_in(now, pause_ms);
+        self.look_in(now, (self.pause_ms * 2).min(LOOK_MS_MAX));
     }
 }
 
@@ -115,11 +110,17 @@ mod tests {
     /// SPEC 8.2: a program that reads lines is given one at a time: what it does not read is nobody's yet.
     #[test]
     fn line_by_line() {
-        let mut held = Held::new(b"one\rtwo\nthree".to_vec());
-        let lines: Vec<Vec<u8>> = (0..4).map(|_| held.take_line()).collect();
+        let mut held = Held::new(b"one\r\x04two\nthree".to_vec(), Instant::now());
+        let lines: Vec<Vec<u8>> = (0..5).map(|_| held.take_line()).collect();
         assert_eq!(
             lines,
-            [b"one\r".to_vec(), b"two\n".to_vec(), b"three".to_vec(), Vec::new()]
+            [
+                b"one\r".to_vec(),
+                b"\x04".to_vec(),
+                b"two\n".to_vec(),
+                b"three".to_vec(),
+                Vec::new()
+            ]
         );
         assert_eq!(held.due(), None);
     }

@@ -1,6 +1,7 @@
 //! What is below the stream while something runs: the footer, the keys typed into it, and messages on their way into the turn.
 
 use super::steer::{Sent, Steer};
+use crate::repl::complete::Whole;
 use crate::repl::router::Router;
 use crate::repl::typing::{Heard, TypeAhead, Wish};
 use crate::term::footer::{Footer, Place};
@@ -23,6 +24,15 @@ pub enum Holder {
     Other,
 }
 
+/// Whether there is a footer at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Footing {
+    /// It is drawn, and what is typed meanwhile is read.
+    Drawn,
+    /// Nothing is ever drawn; what is typed meanwhile waits in the terminal.
+    None,
+}
+
 /// What the person wants, or what became of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
@@ -40,9 +50,10 @@ pub enum News {
 pub struct Below {
     footer: Footer,
     router: Option<Router>,
-    ahead: TypeAhead,
+    pub(super) ahead: TypeAhead,
     pub(super) steer: Steer,
     holder: Holder,
+    footing: Footing,
     /// Whether the terminal was told to bracket what is pasted.
     brackets: bool,
 }
@@ -52,13 +63,15 @@ impl Below {
     ///
     /// # Errors
     /// The terminal or its signals cannot be waited for.
-    pub fn open(redactor: Redactor, router: Option<Router>) -> io::Result<Self> {
+    pub fn open(redactor: Redactor, router: Option<Router>, footing: Footing) -> io::Result<Self> {
+        let whole = Whole { router: router.clone() };
         Ok(Self {
             router,
             footer: Footer::new(redactor),
-            ahead: TypeAhead::open()?,
+            ahead: TypeAhead::open(whole)?,
             steer: Steer::default(),
             holder: Holder::Other,
+            footing,
             brackets: false,
         })
     }
@@ -70,7 +83,10 @@ impl Below {
 
     /// Somebody else has the terminal now. What that changes on it goes along with the next batch.
     pub fn hand_over(&mut self, holder: Holder) {
-        self.holder = holder;
+        self.holder = match self.footing {
+            Footing::Drawn => holder,
+            Footing::None => Holder::Other,
+        };
     }
 
     /// A notice is being shown.
@@ -180,20 +196,5 @@ impl Below {
         }
         rest.into_iter().for_each(|line| self.ahead.put(line));
         news
-    }
-
-    /// The first line that waits.
-    pub fn next(&mut self) -> Option<String> {
-        self.ahead.next()
-    }
-
-    /// Lines that were typed while a command had the terminal wait as well, and the one that is not done goes on.
-    pub fn put_typed(&mut self, lines: Vec<String>, draft: String) {
-        self.ahead.put_typed(lines, draft);
-    }
-
-    /// Takes the line that is not done.
-    pub fn take_draft(&mut self) -> String {
-        self.ahead.take_draft()
     }
 }

@@ -37,8 +37,8 @@ impl Draft {
         std::mem::take(&mut self.text)
     }
 
-    /// Text comes in at the cursor, as much of it as there is room for.
-    pub fn insert(&mut self, text: &str) {
+    /// Text comes in at the cursor, as much of it as there is room for; the bytes there is none for.
+    fn insert(&mut self, text: &str) -> usize {
         let room = DRAFT_BYTES_MAX.saturating_sub(self.text.len());
         let mut end = text.len().min(room);
         while !text.is_char_boundary(end) {
@@ -47,13 +47,14 @@ impl Draft {
         let fitting = text.get(..end).unwrap_or_default();
         self.text.insert_str(self.cursor, fitting);
         self.cursor += fitting.len();
+        text.len() - fitting.len()
     }
 
-    /// A key that edits; others do nothing.
-    pub fn key(&mut self, key: &Key) {
+    /// A key that edits; others do nothing. Gives the bytes of it there was no room for.
+    pub fn key(&mut self, key: &Key) -> usize {
         match key {
-            Key::Text(c) => self.insert(c.encode_utf8(&mut [0; 4])),
-            Key::Pasted(text) => self.insert(text),
+            Key::Text(c) => return self.insert(c.encode_utf8(&mut [0; 4])),
+            Key::Pasted(text) => return self.insert(text),
             Key::Backspace => self.remove_back_to(self.before()),
             Key::Delete => drop(self.text.drain(self.cursor..self.behind())),
             Key::DeleteWord => self.remove_back_to(self.word_start()),
@@ -65,6 +66,7 @@ impl Draft {
             Key::End => self.cursor = self.text.len(),
             Key::Enter | Key::AltEnter | Key::Up | Key::Stop => {}
         }
+        0
     }
 
     fn remove_back_to(&mut self, start: usize) {
@@ -111,7 +113,9 @@ mod tests {
 
     fn check(start: &str, keys: &[Key], expect: &str) {
         let mut draft = Draft::new(start.to_owned());
-        keys.iter().for_each(|key| draft.key(key));
+        for key in keys {
+            draft.key(key);
+        }
         let (before, behind) = draft.parts();
         assert_eq!(format!("{before}|{behind}"), expect, "{start:?} {keys:?}");
     }

@@ -8,6 +8,9 @@ const PASTE_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a sequence that no key is known to send more of.
 const SEQUENCE_BYTES_MAX: usize = 64;
 const ESCAPE: u8 = 0x1b;
+/// Bytes of an answer of the terminal in words, e.g. of a colour; a longer one is none.
+const ANSWER_BYTES_MAX: usize = 1024;
+const BELL: u8 = 0x07;
 /// How a terminal ends what is pasted.
 const PASTE_END: &[u8] = b"\x1b[201~";
 
@@ -135,6 +138,32 @@ fn pasted(text: &[u8]) -> Key {
     )
 }
 
+/// The text among the keys that these bytes are, with its line ends.
+pub fn text_of(bytes: &[u8]) -> String {
+    let mut keys = Keys::default();
+    let mut text = String::new();
+    for key in keys.push(bytes).into_iter().chain(keys.end_paste()) {
+        match key {
+            Key::Text(c) => text.push(c),
+            Key::Pasted(pasted) => text.push_str(&pasted),
+            Key::Enter => text.push('\n'),
+            Key::AltEnter
+            | Key::Backspace
+            | Key::Delete
+            | Key::DeleteWord
+            | Key::DeleteToStart
+            | Key::DeleteToEnd
+            | Key::Left
+            | Key::Right
+            | Key::Home
+            | Key::End
+            | Key::Up
+            | Key::Stop => {}
+        }
+    }
+    text
+}
+
 fn first(bytes: &[u8]) -> First {
     let key = |key| First::Key(1, key);
     match bytes {
@@ -175,11 +204,31 @@ fn escaped(rest: &[u8]) -> First {
             None if sequence.len() > SEQUENCE_BYTES_MAX => First::Nothing(1 + rest.len()),
             None => First::Unfinished,
         },
+        [b']' | b'P' | b'X' | b'^' | b'_', answer @ ..] => answered(answer),
         // Alt and a character: no key of ours.
         _ => match character(rest) {
             First::Key(length, _) | First::Nothing(length) => First::Nothing(1 + length),
             First::Paste(_) | First::Unfinished => First::Unfinished,
         },
+    }
+}
+
+/// What follows the beginning of an answer that a program asked the terminal for and did not wait for: it ends in a bell or in
+/// Escape and a backslash. With another control character in it, it was a key with Alt.
+fn answered(answer: &[u8]) -> First {
+    let begin = 2;
+    let Some(at) = answer.iter().position(|byte| byte.is_ascii_control()) else {
+        return if answer.len() > ANSWER_BYTES_MAX {
+            First::Nothing(begin)
+        } else {
+            First::Unfinished
+        };
+    };
+    match answer.get(at..).unwrap_or_default() {
+        [BELL, ..] => First::Nothing(begin + at + 1),
+        [ESCAPE, b'\\', ..] => First::Nothing(begin + at + 2),
+        [ESCAPE] => First::Unfinished,
+        _ => First::Nothing(begin),
     }
 }
 
@@ -273,6 +322,28 @@ mod tests {
         check(b"\x1bx\x04\x00z", &text("z"));
         check(b"\xff\xc3(\xe2\x82", &text("("));
         check(b"\x1b[12", &[]);
+    }
+
+    /// SPEC 8.8: what a terminal answers to a program that has gone is no text; a key that looks like its beginning takes nothing along.
+    #[test]
+    fn answers_of_terminals() {
+        for answer in [
+            "\x1b[?62;22c",
+            "\x1b[>41;354;0c",
+            "\x1b[12;34R",
+            "\x1b[?2026;2$y",
+            "\x1b[?997;1n",
+            "\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\",
+            "\x1b]10;rgb:ffff/ffff/ffff\x07",
+            "\x1bP1+r544e=78\x1b\\",
+            "\x1b_Gi=31;OK\x1b\\",
+        ] {
+            check(format!("a{answer}b").as_bytes(), &text("ab"));
+        }
+        check(b"\x1b]x\ry", &[Key::Text('x'), Key::Enter, Key::Text('y')]);
+        check(b"\x1b]", &[]);
+        check(b"\x1b]11;rgb", &[]);
+        assert_eq!(text_of(b"a\x1b[?1;2cb\x7f\x1b[200~c\rd"), "abc\nd");
     }
 
     /// SPEC 8.9: what is pasted is text: no line end in it sends anything, no escape in it is a key.

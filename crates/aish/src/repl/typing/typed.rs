@@ -2,15 +2,15 @@
 
 use super::draft::Draft;
 use super::keys::Key;
+use crate::repl::complete::{Behind, Whole};
 use crate::repl::editor::face::indicator_of;
 use crate::repl::prompt::INDICATOR;
-use crate::repl::route::is_unfinished;
 use crate::repl::router::Router;
 use crate::term::footer;
 use std::collections::VecDeque;
 
-/// Lines that wait at a time; the next one stays where it is typed.
-const QUEUED_MAX: usize = 64;
+/// Bytes of all the lines that wait; a line that does not fit is dropped, and that is said.
+const QUEUED_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a line that it is shown where it goes: it is guessed anew with each time it is drawn.
 const GUESSED_BYTES_MAX: usize = 4096;
 
@@ -28,14 +28,31 @@ pub enum Wish {
 pub struct Typed {
     draft: Draft,
     queued: VecDeque<String>,
+    /// Says whether Enter ends a line, as it does at the prompt.
+    whole: Whole,
+    /// Bytes of lines there was no room for.
+    dropped_bytes: usize,
 }
 
 impl Typed {
-    /// One key; what it asks for.
-    pub fn key(&mut self, key: &Key) -> Option<Wish> {
+    /// Nothing is typed yet.
+    pub fn new(whole: Whole) -> Self {
+        Self {
+            whole,
+            ..Self::default()
+        }
+    }
+
+    /// One key, with what came behind it; what it asks for.
+    pub fn key(&mut self, key: &Key, behind: Behind) -> Option<Wish> {
         match key {
-            Key::Enter if is_unfinished(self.draft.text()) => self.draft.insert("\n"),
-            Key::Enter => self.queue(),
+            Key::Enter if !self.whole.is_whole(self.draft.text(), behind) => self.insert(&Key::Text('\n')),
+            Key::Enter => {
+                if !self.is_blank() {
+                    let line = self.draft.take();
+                    self.put(line);
+                }
+            }
             Key::AltEnter => {
                 return (!self.is_blank()).then(|| Wish::Steer(self.draft.take()));
             }
@@ -45,9 +62,8 @@ impl Typed {
                 }
             }
             Key::Stop => return Some(Wish::Stop),
+            Key::Text(_) | Key::Pasted(_) => self.insert(key),
             Key::Up
-            | Key::Text(_)
-            | Key::Pasted(_)
             | Key::Backspace
             | Key::Delete
             | Key::DeleteWord
@@ -56,19 +72,26 @@ impl Typed {
             | Key::Left
             | Key::Right
             | Key::Home
-            | Key::End => self.draft.key(key),
+            | Key::End => {
+                self.draft.key(key);
+            }
         }
         None
     }
 
     /// A line that could not go where it was sent waits for the end of the turn.
     pub fn put(&mut self, line: String) {
-        self.queued.push_back(line);
+        let waiting_bytes: usize = self.queued.iter().map(String::len).sum();
+        if waiting_bytes + line.len() > QUEUED_BYTES_MAX {
+            self.dropped_bytes += line.len();
+        } else {
+            self.queued.push_back(line);
+        }
     }
 
-    /// The line that is not done is this one.
-    pub fn go_on_with(&mut self, text: String) {
-        self.draft = Draft::new(text);
+    /// Takes the number of bytes there was no room for.
+    pub fn take_dropped(&mut self) -> usize {
+        std::mem::take(&mut self.dropped_bytes)
     }
 
     /// What was stopped takes what was to come after it along: the lines that wait are the person's again, to be edited.
@@ -83,7 +106,12 @@ impl Typed {
         self.draft = Draft::new(lines.join("\n"));
     }
 
-    /// The first line that waits.
+    /// The first line that waits, which goes on waiting.
+    pub fn first(&self) -> Option<&str> {
+        self.queued.front().map(String::as_str)
+    }
+
+    /// Takes the first line that waits.
     pub fn next(&mut self) -> Option<String> {
         self.queued.pop_front()
     }
@@ -106,10 +134,9 @@ impl Typed {
         }
     }
 
-    fn queue(&mut self) {
-        if !self.is_blank() && self.queued.len() < QUEUED_MAX {
-            self.queued.push_back(self.draft.take());
-        }
+    /// A key that is text, as much of it as there is room for.
+    fn insert(&mut self, key: &Key) {
+        self.dropped_bytes += self.draft.key(key);
     }
 
     fn is_blank(&self) -> bool {
@@ -121,12 +148,21 @@ impl Typed {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::shell::known::Knowledge;
+    use aish_shell::route::Corrections;
 
     fn typed(typed: &mut Typed, text: &str) {
         for c in text.chars() {
             let key = if c == '\n' { Key::Enter } else { Key::Text(c) };
-            assert_eq!(typed.key(&key), None);
+            assert_eq!(typed.key(&key, Behind::Nothing), None);
         }
+    }
+
+    fn routed() -> Typed {
+        let known = Knowledge::of_bash(["cat", "ls", "echo"]);
+        Typed::new(Whole {
+            router: Some(Router::new(known, Corrections::default())),
+        })
     }
 
     fn check(typed: &mut Typed, queued: &[&str], draft: &str) {
@@ -150,11 +186,11 @@ mod tests {
     fn back_for_editing() {
         let mut ahead = Typed::default();
         typed(&mut ahead, "one\ntwo\n");
-        ahead.key(&Key::Up);
+        ahead.key(&Key::Up, Behind::Nothing);
         typed(&mut ahead, "!");
-        ahead.key(&Key::Up);
+        ahead.key(&Key::Up, Behind::Nothing);
         check(&mut ahead, &["one"], "two!");
-        ahead.key(&Key::Pasted("x\ny\n".into()));
+        ahead.key(&Key::Pasted("x\ny\n".into()), Behind::Nothing);
         check(&mut ahead, &[], "x\ny\n");
     }
 
@@ -163,7 +199,7 @@ mod tests {
     fn stopping_holds_back() {
         let mut ahead = Typed::default();
         typed(&mut ahead, "one\ntwo\nthr");
-        assert_eq!(ahead.key(&Key::Stop), Some(Wish::Stop));
+        assert_eq!(ahead.key(&Key::Stop, Behind::Nothing), Some(Wish::Stop));
         ahead.hold_back();
         check(&mut ahead, &[], "one\ntwo\nthr");
         typed(&mut ahead, "x");
@@ -175,22 +211,52 @@ mod tests {
     #[test]
     fn steering() {
         let mut ahead = Typed::default();
-        assert_eq!(ahead.key(&Key::AltEnter), None);
+        assert_eq!(ahead.key(&Key::AltEnter, Behind::Nothing), None);
         typed(&mut ahead, "in French");
-        assert_eq!(ahead.key(&Key::AltEnter), Some(Wish::Steer("in French".into())));
+        assert_eq!(
+            ahead.key(&Key::AltEnter, Behind::Nothing),
+            Some(Wish::Steer("in French".into()))
+        );
         ahead.put("late".into());
         check(&mut ahead, &["late"], "");
     }
 
-    /// SPEC 12: what waits is bounded; the line that does not fit is not lost.
+    /// SPEC 8.9: what is one line at the prompt is one line here: a here-document, a loop, an open quote; a question is what it was.
+    #[test]
+    fn lines_of_several_rows() {
+        let mut ahead = routed();
+        let document = "cat <<E\nyou there\nE";
+        let block = "for i in 1 2; do\necho $i\ndone";
+        typed(
+            &mut ahead,
+            &format!("{document}\n{block}\necho 'a\nb'\ndon't ask\nls |\n"),
+        );
+        check(&mut ahead, &[document, block, "echo 'a\nb'", "don't ask"], "ls |\n");
+    }
+
+    /// SPEC 8.9: an empty row of a text that came in one piece is a part of it; who waits at one is not held in the line.
+    #[test]
+    fn empty_rows() {
+        let mut ahead = routed();
+        for c in "cat <<E\n\nE\n".chars() {
+            let key = if c == '\n' { Key::Enter } else { Key::Text(c) };
+            ahead.key(&key, Behind::More);
+        }
+        check(&mut ahead, &["cat <<E\n\nE"], "");
+        typed(&mut ahead, "cat <<E\n\n");
+        check(&mut ahead, &["cat <<E\n"], "");
+    }
+
+    /// SPEC 12: what waits is bounded by its bytes, each line on its own, and what was dropped is known.
     #[test]
     fn bounded() {
         let mut ahead = Typed::default();
-        for _ in 0..QUEUED_MAX {
-            typed(&mut ahead, "x\n");
-        }
-        typed(&mut ahead, "last\n");
-        assert_eq!(ahead.shown(None).queued, QUEUED_MAX);
-        assert_eq!(ahead.take_draft(), "last");
+        typed(&mut ahead, &"x\n".repeat(1_000));
+        assert_eq!((ahead.shown(None).queued, ahead.take_dropped()), (1_000, 0));
+        ahead.put("y".repeat(QUEUED_BYTES_MAX - 1_000));
+        ahead.put("much".into());
+        assert_eq!((ahead.shown(None).queued, ahead.take_dropped()), (1_001, 4));
+        ahead.key(&Key::Pasted("z".repeat(2 * QUEUED_BYTES_MAX)), Behind::Nothing);
+        assert_eq!(ahead.take_dropped(), QUEUED_BYTES_MAX);
     }
 }
