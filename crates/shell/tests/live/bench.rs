@@ -138,12 +138,14 @@ impl Bench {
         self.shown.lock().unwrap().clear();
         let (relay, mut press) = self.relay_with_keys();
         let running = tokio::time::timeout(PATIENCE, self.shell.run(command, relay));
-        let pressing = async {
-            self.shows(after).await;
-            press.write_all(keys).unwrap();
-        };
-        let (ran, ()) = tokio::join!(running, pressing);
-        ran.unwrap_or_else(|_| panic!("{}: {command} runs on", self.name))
+        tokio::pin!(running);
+        tokio::select! {
+            ran = &mut running => panic!("{}: {command}: over before {after:?} was shown: {ran:?}", self.name),
+            () = self.shows(after) => press.write_all(keys).unwrap(),
+        }
+        running
+            .await
+            .unwrap_or_else(|_| panic!("{}: {command} runs on", self.name))
             .unwrap()
     }
 }
