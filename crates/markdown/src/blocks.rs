@@ -2,6 +2,7 @@
 
 use crate::body::{Body, Kind};
 use crate::code::{BlankLines, Code};
+use crate::command::{Command, Extent};
 use crate::highlight::Syntaxes;
 use crate::inline::Inline;
 use crate::look::{Colour, Look};
@@ -13,8 +14,10 @@ use anstyle::Style;
 
 /// A heading is held until its line ends, unless it is longer.
 const HEADING_BYTES_MAX: usize = 1024;
-/// A longer line is no command.
+/// Of a longer line only the beginning is told.
 const COMMAND_BYTES_MAX: usize = 8 * 1024;
+/// And so much of it.
+const BEGINNING_BYTES_MAX: usize = 100;
 /// More commands than these are shown and not proposed.
 const COMMANDS_MAX: usize = 100;
 /// Before the lines of a quotation.
@@ -38,7 +41,7 @@ pub(crate) struct Blocks {
     blank: bool,
     /// The block before, if there was one.
     last: Option<Kind>,
-    commands: Vec<String>,
+    commands: Vec<Command>,
 }
 
 impl Blocks {
@@ -67,7 +70,7 @@ impl Blocks {
         self.rows.resize(columns);
     }
 
-    pub(crate) fn commands(&self) -> &[String] {
+    pub(crate) fn commands(&self) -> &[Command] {
         &self.commands
     }
 
@@ -384,6 +387,16 @@ impl Blocks {
                 line.push_str(text);
                 if line.len() > COMMAND_BYTES_MAX {
                     let line = std::mem::take(line);
+                    let beginning = line.get(..line.floor_char_boundary(BEGINNING_BYTES_MAX));
+                    self.commands
+                        .extend(
+                            beginning
+                                .filter(|_| self.commands.len() < COMMANDS_MAX)
+                                .map(|line| Command {
+                                    line: line.trim().to_owned(),
+                                    extent: Extent::Beginning,
+                                }),
+                        );
                     let mut inline = Inline::new(self.look, Style::new());
                     inline.push(&format!("CMD:{line}"), &mut self.rows);
                     self.body = Body::LongHeading(inline);
@@ -453,7 +466,10 @@ impl Blocks {
             .verbatim(&[(Ink::styled(self.look.palette().command), &shown)]);
         let line = line.trim();
         if !line.is_empty() && self.commands.len() < COMMANDS_MAX {
-            self.commands.push(line.to_owned());
+            self.commands.push(Command {
+                line: line.to_owned(),
+                extent: Extent::Whole,
+            });
         }
     }
 }

@@ -30,6 +30,7 @@
 mod blocks;
 mod body;
 mod code;
+mod command;
 mod cursor;
 mod highlight;
 mod html;
@@ -43,6 +44,7 @@ mod start;
 mod table;
 mod written;
 
+pub use command::{Command, Extent};
 pub use highlight::Syntaxes;
 pub use look::{Background, Colour, Links, Look};
 pub use written::code_blocks;
@@ -116,8 +118,8 @@ impl Markdown {
     }
 
     /// The commands that were proposed so far: lines that begin with `CMD:` in text that is neither code nor quoted (SPEC 8.4),
-    /// without that mark, in order, as they were shown.
-    pub fn commands(&self) -> &[String] {
+    /// in order; a limited number of them.
+    pub fn commands(&self) -> &[Command] {
         self.blocks.commands()
     }
 

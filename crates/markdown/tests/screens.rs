@@ -236,7 +236,12 @@ fn commands() {
     let text = "CMD: ls *.rs | wc\ntext\nCMD: make\n> CMD: quoted\n\n```\nCMD: code\n```\n- CMD: item\n\n    CMD: indented\n\n CMD: not at the start\nCMD:\n";
     markdown.push(text, &mut String::new());
     markdown.finish(&mut String::new());
-    assert_eq!(markdown.commands(), ["ls *.rs | wc", "make"]);
+    let commands: Vec<&str> = markdown
+        .commands()
+        .iter()
+        .map(|command| command.line.as_str())
+        .collect();
+    assert_eq!(commands, ["ls *.rs | wc", "make"]);
 }
 
 /// SPEC 8.8: a link does not hide where it leads.

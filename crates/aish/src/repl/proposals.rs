@@ -169,6 +169,7 @@ impl Repl {
         let dialect = self.shell.as_ref().and_then(UserShell::dialect);
         match proposal.shown {
             Shown::Escaped => Some(CANNOT_BE_SHOWN),
+            Shown::Cut => Some(TOO_LONG),
             Shown::AsItIs if !is_seen_whole(line) => Some(TOO_LONG),
             Shown::AsItIs if line.contains(PLACEHOLDER_START) => Some(CARRIES_PLACEHOLDER),
             Shown::AsItIs => dialect

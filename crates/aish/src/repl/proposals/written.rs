@@ -2,7 +2,7 @@
 //! asked about as it is.
 
 use aish_core::sanitize;
-use aish_markdown::{Background, Colour, Links, Look, Markdown};
+use aish_markdown::{Background, Colour, Extent, Links, Look, Markdown};
 
 /// What begins the line that proposes a command.
 const MARK: &str = "CMD:";
@@ -28,6 +28,8 @@ pub enum Shown {
     AsItIs,
     /// Something in it is shown as an escape, or is not seen at all.
     Escaped,
+    /// It is longer than a command may be, and this is its beginning.
+    Cut,
 }
 
 /// What a text proposes, as a terminal would have shown it.
@@ -47,12 +49,12 @@ pub fn proposed(text: &str) -> Vec<Proposal> {
     let escaped: Vec<String> = text.split_inclusive('\n').filter_map(escaped_command).collect();
     let commands = markdown.commands().iter();
     commands
-        .map(|line| Proposal {
-            line: line.clone(),
-            shown: if escaped.contains(line) || !is_shown_as_it_is(line) {
-                Shown::Escaped
-            } else {
-                Shown::AsItIs
+        .map(|command| Proposal {
+            line: command.line.clone(),
+            shown: match command.extent {
+                Extent::Beginning => Shown::Cut,
+                Extent::Whole if escaped.contains(&command.line) || !is_shown_as_it_is(&command.line) => Shown::Escaped,
+                Extent::Whole => Shown::AsItIs,
             },
         })
         .collect()
@@ -123,6 +125,15 @@ mod tests {
         ] {
             assert_eq!(lines(text), [], "{text:?}");
         }
+    }
+
+    /// SPEC 8.4: a command that is too long is one that is not offered, and stands among the others in its place.
+    #[test]
+    fn what_is_too_long() {
+        let found = lines(&format!("CMD: a\nCMD: {}\nCMD: b\n", "é".repeat(8_000)));
+        let shown: Vec<Shown> = found.iter().map(|(_, shown)| *shown).collect();
+        assert_eq!(shown, [Shown::AsItIs, Shown::Cut, Shown::AsItIs]);
+        assert!(found.iter().all(|(line, _)| line.len() <= 100));
     }
 
     /// SPEC 8.8: what is shown is what runs: a command that could not be shown as it is does not run.
