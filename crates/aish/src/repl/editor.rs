@@ -10,6 +10,7 @@ mod paint;
 mod rank;
 pub mod recall;
 mod search;
+mod steady;
 mod unread;
 
 use super::complete::{Completion, Whole};
@@ -30,6 +31,7 @@ use reedline::{EditCommand, ExternalPrinter, Reedline, ReedlineMenu, Signal};
 use search::{SearchMenu, Searching};
 use std::io::{self, Write as _};
 use std::sync::{Arc, PoisonError};
+use steady::Shown;
 
 /// Begins a new line with nothing below.
 const BELOW_THE_LINE: &[u8] = b"\x1b[J\r\n";
@@ -70,6 +72,8 @@ pub struct Editor {
     editor: Reedline,
     notices: Notices,
     router: Option<Router>,
+    /// The mode of vi.
+    shown: Shown,
     /// What the prompt says.
     text: Text,
     /// The prompt while a line is typed.
@@ -87,9 +91,10 @@ impl Editor {
             stage,
         };
         let (typing, sent) = (face(Stage::Typing), face(Stage::Sent));
+        let shown = Shown::default();
         let menu = OfferMenu::new(keys::MENU, setup.router.clone());
         let editor = Reedline::create()
-            .with_edit_mode(mode(setup.edit_mode, setup.router.clone()))
+            .with_edit_mode(mode(setup.edit_mode, setup.router.clone(), shown.clone()))
             .with_completer(Box::new(setup.completion))
             .with_quick_completions(true)
             .with_partial_completions(true)
@@ -112,6 +117,9 @@ impl Editor {
             .with_external_printer(setup.above)
             // What is pasted becomes text of the line; only Enter sends it.
             .use_bracketed_paste(true);
+        let mut editor = shown.marks().into_iter().fold(editor, Reedline::with_menu);
+        let repaint = editor.repaint_signal();
+        setup.recall.show_with(move || repaint.request_repaint());
         let editor = match setup.hints {
             Hinting::On => editor.with_hinter(Box::new(Hints::new(setup.recall))),
             Hinting::Off => editor,
@@ -120,6 +128,7 @@ impl Editor {
             editor,
             notices: setup.notices,
             router: setup.router,
+            shown,
             text,
             face: typing,
         }
@@ -132,6 +141,7 @@ impl Source for Editor {
         if let Some(router) = &self.router {
             router.begin();
         }
+        self.shown.begin();
         if !prefill.is_empty() {
             let text = EditCommand::InsertString(prefill.to_owned());
             self.editor.run_edit_commands(&[text]);
@@ -170,9 +180,9 @@ impl Source for Editor {
 }
 
 /// The keys of a mode, with what is ours in every mode around them.
-fn mode(mode: EditMode, router: Option<Router>) -> Box<dyn reedline::EditMode> {
+fn mode(mode: EditMode, router: Option<Router>, shown: Shown) -> Box<dyn reedline::EditMode> {
     match mode {
         EditMode::Emacs => Box::new(Searching::new(Chords::new(keys::emacs(router)))),
-        EditMode::Vi => Box::new(Searching::new(Chords::new(keys::vi(router)))),
+        EditMode::Vi => Box::new(Searching::new(Chords::new(keys::vi(router, shown)))),
     }
 }

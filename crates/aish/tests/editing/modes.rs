@@ -33,6 +33,25 @@ fn vi() {
     terminal.wait_for("its output", |screen| count(&screen.contents(), "one") == 2);
 }
 
+/// SPEC 8.9: keys that come in one piece do in vi's modes what they do one by one; a line begins in insert mode.
+#[test]
+fn vi_in_one_piece() {
+    let server = server();
+    let sandbox = Sandbox::with_model(&server).config("[shell]\nedit_mode = \"vi\"");
+    let terminal = at_the_prompt(&sandbox);
+    for (keys, line) in [
+        ("echo abc\x1bhx", "❮ echo ac"),
+        ("echo abc\x1b0wiz", "$ echo zabc"),
+        ("echo a b\x1bbDAc d\x1bbix", "$ echo xc d"),
+        ("echo abc\x1bvhd", "❮ echo a"),
+    ] {
+        terminal.send(keys);
+        wait_for_row(&terminal, line);
+        terminal.send(key::CTRL_C);
+        terminal.wait_for("the next prompt", |screen| row(screen).ends_with('❯'));
+    }
+}
+
 /// SPEC 10.1: a mode that is none is told.
 #[test]
 fn no_such_mode() {

@@ -123,3 +123,23 @@ fn hostile_lines() {
     wait_for_history(&terminal, "a harmless question");
     terminal.assert_never_wrote(b"\x1b]0;owned");
 }
+
+/// SPEC 8.9: a search that is begun before the history is read finds it as soon as it is there, without another key.
+#[test]
+fn history_that_comes_late() {
+    let server = server();
+    let sandbox = Sandbox::with_model(&server);
+    let data = sandbox.home().join("data");
+    std::fs::create_dir_all(&data).unwrap();
+    // Whoever reads it waits until somebody writes.
+    let history = data.join("history");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &history, mode).unwrap();
+    let terminal = at_the_prompt(&sandbox);
+    terminal.send(CTRL_R);
+    terminal.wait_for_text("nothing like it was typed before");
+    std::fs::write(&history, "1000\t:models\n").unwrap();
+    terminal.wait_for_text("1/1 ");
+    terminal.send(key::ENTER);
+    wait_for_line(&terminal, ": :models");
+}

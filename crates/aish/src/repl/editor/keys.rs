@@ -1,5 +1,6 @@
 //! Which key does what: the editor's own bindings, and the keys that are ours in every one of its modes.
 
+use super::steady::{Shown, Steady};
 use crate::repl::router::Router;
 use reedline::{
     EditCommand, EditMode, Emacs, KeyCode, KeyModifiers, Keybindings, PromptEditMode, ReedlineEvent, ReedlineRawEvent,
@@ -23,14 +24,15 @@ pub fn emacs(router: Option<Router>) -> Flipping<Emacs> {
     Flipping::new(Emacs::new(keys), router)
 }
 
-/// vi bindings with ours; they begin in insert mode.
-pub fn vi(router: Option<Router>) -> Flipping<Vi> {
+/// vi bindings with ours; they begin in insert mode. The editor must have the marks of `shown`.
+pub fn vi(router: Option<Router>, shown: Shown) -> Flipping<Steady<Vi>> {
     let mut insert = default_vi_insert_keybindings();
     let mut normal = default_vi_normal_keybindings();
     for keys in [&mut insert, &mut normal] {
         bind_ours(keys);
     }
-    Flipping::new(Vi::new(insert, normal, default_vi_visual_keybindings()), router)
+    let vi = Vi::new(insert, normal, default_vi_visual_keybindings());
+    Flipping::new(Steady::new(vi, shown), router)
 }
 
 /// Adds our keys to those of a mode.

@@ -36,11 +36,16 @@ pub struct Recall {
     shared: Arc<Mutex<Lines>>,
 }
 
+/// Has what is shown drawn again, soon.
+type Draw = Box<dyn Fn() + Send + Sync>;
+
 struct Lines {
     /// The oldest first; their numbers grow.
     lines: Vec<Line>,
     /// How often older lines came.
     came: u32,
+    /// Draws the line being typed again.
+    draw: Option<Draw>,
     /// The next question of the editor is about commands only.
     expects_command: bool,
     /// Of the next line that is typed. What comes from the ledger has negative numbers.
@@ -92,6 +97,7 @@ impl Recall {
         let lines = Lines {
             lines: Vec::new(),
             came: 0,
+            draw: None,
             expects_command: false,
             next: 1,
             directory: String::new(),
@@ -101,6 +107,11 @@ impl Recall {
         Self {
             shared: Arc::new(Mutex::new(lines)),
         }
+    }
+
+    /// What draws the line being typed again when older lines come; called while they are held, so it must not ask for any.
+    pub fn show_with(&self, draw: impl Fn() + Send + Sync + 'static) {
+        self.lock().draw = Some(Box::new(draw));
     }
 
     /// Brings what was typed before, while the first line is typed already.
@@ -122,7 +133,8 @@ impl Recall {
         };
         // Nobody who types waits for a file, nor for the sorting.
         let kept = self.lock().kept.clone();
-        let kept = match kept.read() {
+        let kept = tokio::task::spawn_blocking(move || kept.read()).await;
+        let kept = match kept.map_err(|error| error.to_string()).flatten() {
             Ok(kept) => kept,
             Err(error) => {
                 trouble.get_or_insert(error);
@@ -254,6 +266,10 @@ impl Lines {
         before.append(&mut self.lines);
         self.lines = before;
         self.came += 1;
+        if let Some(draw) = &self.draw {
+            // A search may be open, or a line typed that there is a hint for now.
+            draw();
+        }
     }
 
     fn add(&mut self, line: &str, time: u64) -> Result<i64, String> {
