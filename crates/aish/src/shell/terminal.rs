@@ -3,7 +3,7 @@
 //! The command runs on the shell's own terminal, which makes Ctrl-C a signal and a line of what is typed; the person's one only
 //! passes bytes on. What a program leaves behind on it, e.g. when it is killed, is undone.
 
-use crate::term::guard::{Guard, Quiet};
+use crate::term::guard::{Guard, Quiet, WholeScreen};
 use crate::term::screen::write_all;
 use aish_shell::{Modes, Relay, Screen, Size};
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -28,6 +28,7 @@ struct Display {
     /// `None` once it was taken back: what a command that runs on still prints must not change what was put right.
     output: Option<OwnedFd>,
     modes: Modes,
+    whole: WholeScreen,
 }
 
 impl Lent {
@@ -41,6 +42,7 @@ impl Lent {
             screen: Arc::new(Mutex::new(Display {
                 output: Some(rustix::stdio::stdout().try_clone_to_owned()?),
                 modes: Modes::default(),
+                whole: guard.whole_screen(),
             })),
             _raw: guard.raw(),
         })
@@ -91,6 +93,7 @@ impl Drop for Lent {
         if let Some(output) = screen.output.take() {
             // A terminal that is gone needs nothing undone.
             let _ = write_all(output.as_fd(), undo.as_bytes());
+            screen.whole.is_taken(false);
         }
     }
 }
@@ -98,9 +101,10 @@ impl Drop for Lent {
 impl Screen for Shown {
     fn show(&mut self, bytes: &[u8]) {
         let mut screen = lock(&self.screen);
-        let Display { output, modes } = &mut *screen;
+        let Display { output, modes, whole } = &mut *screen;
         if let Some(output) = output {
             modes.read(bytes);
+            whole.is_taken(modes.is_full_screen());
             let _ = write_all(output.as_fd(), bytes);
         }
     }
@@ -131,9 +135,11 @@ mod tests {
     #[test]
     fn nothing_is_shown_behind_the_end() {
         let (mut shown_to, output) = std::io::pipe().unwrap();
+        let guard = Guard::install().unwrap();
         let screen = Arc::new(Mutex::new(Display {
             output: Some(output.into()),
             modes: Modes::default(),
+            whole: guard.whole_screen(),
         }));
         let mut shown = Shown {
             screen: Arc::clone(&screen),
@@ -141,7 +147,7 @@ mod tests {
         let lent = Lent {
             keys: rustix::stdio::stdin().try_clone_to_owned().unwrap(),
             screen,
-            _raw: Guard::install().unwrap().raw(),
+            _raw: guard.raw(),
         };
         shown.show(b"\x1b[?25lin vim");
         drop(lent);

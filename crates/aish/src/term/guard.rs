@@ -3,8 +3,11 @@
 //! A [`Guard`] remembers the terminal's settings at start. `TERM`, `HUP` and `QUIT` restore them and ask the program to
 //! leave ([`Guard::leaving`]); a program that does not within a grace period is ended with 128 + n all the same. `TSTP`
 //! gives the terminal back while aish is stopped and takes it again afterwards; where nobody could continue aish it does nothing.
+//! Signals that end a program at once, those of its own faults too, are about [`struck`].
 
-use super::tty::is_foreground;
+mod struck;
+
+use super::tty::{is_foreground, is_foreground_of};
 use super::{footer, job};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,6 +33,11 @@ const STYLES_OFF: &str = "\x1b[0m";
 /// Ends what a line editor that was struck down has switched on: styles, the marking of pastes, a hidden cursor.
 const EDITOR_OFF: &str = "\x1b[0m\x1b[?2004l\x1b[?25h";
 
+/// Gives up a sequence that was begun, and leaves the screen of a program that has all of it.
+const FULL_SCREEN_OFF: &str = "\x18\x1b[?1049l";
+/// Ends what programs change most: reports of the mouse, keys of their own, characters for drawing, a part that scrolls.
+const PROGRAM_OFF: &str = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1l\x1b>\x0f\x1b(B\x1b7\x1b[r\x1b8";
+
 /// The status to leave with; `None` while nobody asked.
 pub type Leaving = watch::Receiver<Option<u8>>;
 
@@ -40,9 +48,24 @@ pub struct Guard {
     signals: Handle,
 }
 
+/// Whether a program has the whole screen of the terminal that was lent to it: said for the case that aish is struck down meanwhile.
+#[derive(Clone)]
+pub struct WholeScreen(Arc<Found>);
+
+impl WholeScreen {
+    /// A program has it, or has it no more.
+    pub fn is_taken(&self, is_taken: bool) {
+        self.0.has_whole_screen.store(is_taken, Ordering::Relaxed);
+    }
+}
+
 /// How the terminal was found.
 struct Found {
     terminal: Option<(OwnedFd, Termios)>,
+    /// Our process group.
+    group: i32,
+    /// A command has all of the screen.
+    has_whole_screen: AtomicBool,
     /// A line of ours is below the stream.
     has_footer: AtomicBool,
     /// A signal told the program to leave: nothing but the settings that were found is put back from now on.
@@ -66,9 +89,12 @@ impl Guard {
         };
         let found = Arc::new(Found {
             terminal,
+            group: job::own_group(),
+            has_whole_screen: AtomicBool::new(false),
             has_footer: AtomicBool::new(false),
             is_left: AtomicBool::new(false),
         });
+        struck::watch(&found)?;
         let (leave, _) = watch::channel(None);
         let mut signals = watched_signals()?;
         let handle = signals.handle();
@@ -138,6 +164,11 @@ impl Guard {
         before
     }
 
+    /// To be told whether a command has the whole screen.
+    pub fn whole_screen(&self) -> WholeScreen {
+        WholeScreen(Arc::clone(&self.found))
+    }
+
     /// From now on a line is drawn below the stream and pastes are bracketed: that is taken back with the settings.
     pub fn footer_begins(&self) {
         self.found.has_footer.store(true, Ordering::Relaxed);
@@ -201,6 +232,23 @@ impl Found {
             if self.has_footer.swap(false, Ordering::Relaxed) {
                 self.tell(terminal, footer::GONE);
             }
+            let _ = tcsetattr(terminal, OptionalActions::Now, settings);
+        }
+    }
+
+    /// The process is about to die, wherever it is now: gives the terminal back by system calls alone.
+    fn struck(&self) {
+        if let Some((terminal, settings)) = &self.terminal
+            && is_foreground_of(terminal, self.group)
+        {
+            if self.has_footer.load(Ordering::Relaxed) {
+                self.tell(terminal, footer::GONE);
+            }
+            if self.has_whole_screen.load(Ordering::Relaxed) {
+                self.tell(terminal, FULL_SCREEN_OFF);
+            }
+            self.tell(terminal, PROGRAM_OFF);
+            self.tell(terminal, EDITOR_OFF);
             let _ = tcsetattr(terminal, OptionalActions::Now, settings);
         }
     }

@@ -95,10 +95,15 @@ impl Person for Tty {
 
 /// True when this process may read from that terminal without being stopped.
 pub fn is_foreground(tty: impl AsFd) -> bool {
+    is_foreground_of(tty, job::own_group())
+}
+
+/// The same for a process group, as [`job::own_group`] gives it; one system call.
+pub fn is_foreground_of(tty: impl AsFd, own: i32) -> bool {
     match rustix::termios::tcgetpgrp(tty) {
-        Ok(group) => group.as_raw_pid() == job::own_group(),
+        Ok(group) => group.as_raw_pid() == own,
         // The library's word for a group outside this container, which ours may be as well (`unshare --pid`, a container's `exec`).
-        Err(Errno::OPNOTSUPP) => job::own_group() == 0,
+        Err(Errno::OPNOTSUPP) => own == 0,
         Err(_) => false,
     }
 }

@@ -5,6 +5,7 @@ use crate::person::is_at_prompt;
 use crate::states::{Bench, STATES, State, bring_to, is_outer_prompt, play};
 use crate::support::default_wait;
 use crate::support::pty::{Signal, Terminal, key};
+use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
 
 /// How many ends are tried.
@@ -14,6 +15,9 @@ const RUNS_A_STOP: u64 = 5;
 /// Where the random draws begin, unless `AISH_SEED` says otherwise.
 const SEED: u64 = 0x5eed_0005;
 
+/// What a shell adds to the number of the signal that a program died of.
+const DIED_OF: i32 = 128;
+
 /// The time between two attempts to leave.
 const LEAVE_PAUSE: Duration = Duration::from_millis(100);
 
@@ -21,6 +25,8 @@ const LEAVE_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Signal(Signal, i32),
+    /// A signal it dies of where it stands.
+    Struck(Signal),
     /// Ctrl-C until there is a prompt, then Ctrl-D.
     Keys,
     /// The same, but with `exit` typed.
@@ -29,10 +35,13 @@ enum End {
     Interrupt,
 }
 
-const ENDS: [End; 6] = [
+const ENDS: [End; 9] = [
     End::Signal(Signal::TERM, 143),
     End::Signal(Signal::HUP, 129),
     End::Signal(Signal::QUIT, 131),
+    End::Struck(Signal::SEGV),
+    End::Struck(Signal::ABORT),
+    End::Struck(Signal::USR1),
     End::Keys,
     End::Exit,
     End::Interrupt,
@@ -68,12 +77,16 @@ fn back_to_prompt(terminal: &Terminal, state: State) {
     }
 }
 
-/// Ends aish; gives the status that it should have.
+/// Ends aish; gives the status that it should have, as a shell tells it.
 fn end(terminal: &Terminal, state: State, how: End) -> Option<i32> {
     match how {
         End::Signal(signal, status) => {
             terminal.signal(signal);
             return Some(status);
+        }
+        End::Struck(signal) => {
+            terminal.signal(signal);
+            return Some(DIED_OF + signal.as_raw());
         }
         End::Keys => {
             back_to_prompt(terminal, state);
@@ -111,7 +124,8 @@ fn one_end(bench: &Bench, state: State, how: End) {
     let wanted = end(&terminal, state, how);
     let status = terminal.wait_exit();
     if let Some(wanted) = wanted {
-        assert_eq!(status.code(), Some(wanted), "the status");
+        let died_of = status.signal().map(|signal| DIED_OF + signal);
+        assert_eq!(status.code().or(died_of), Some(wanted), "the status");
     }
     assert_eq!(terminal.settings(), *terminal.settings_at_start(), "the settings");
     terminal.look(|screen| {
