@@ -92,7 +92,7 @@ fn variables(environment: &[u8]) -> Vec<(OsString, OsString)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};

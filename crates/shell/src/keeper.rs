@@ -19,12 +19,12 @@ use crate::capture::Capture;
 use crate::dialect::Dialect;
 use crate::folder::{self, Folder};
 use crate::live::{Ended, Ran, Relay, Shared, Size};
-use crate::marks::{Keys, Marks};
+use crate::marks::{Keys, Marks, Piece};
 use crate::phase::{Outcome, Phase, Step};
 use crate::processes;
 use ahead::{Ahead, Taking};
-use held::Held;
 use beside::Aside;
+use held::Held;
 use interrupt::Pressed;
 use mend::LineEditor;
 pub use process::Stops;
@@ -205,6 +205,9 @@ impl Keeper {
         if self.look_at_process() == Next::Leave || self.read() == Next::Leave || self.has_exited() {
             return Next::Leave;
         }
+        if let Some(prompt) = self.believed_prompt() {
+            self.take(prompt);
+        }
         self.type_next();
         self.ask_next();
         self.take_keys();
@@ -253,12 +256,9 @@ impl Keeper {
                 self.line_editor.read(bytes);
                 let pieces = self.marks.read(bytes);
                 for piece in pieces {
-                    let before = discriminant(&self.phase);
-                    let step = self.phase.step(piece);
-                    if discriminant(&self.phase) != before {
-                        self.entered();
+                    if !self.is_doubtful(&piece) {
+                        self.take(piece);
                     }
-                    self.act(step);
                 }
                 Next::GoOn
             }
@@ -266,6 +266,15 @@ impl Keeper {
             // The last one who had the terminal open has closed it.
             Err(_) => Next::Leave,
         }
+    }
+
+    fn take(&mut self, piece: Piece) {
+        let before = discriminant(&self.phase);
+        let step = self.phase.step(piece);
+        if discriminant(&self.phase) != before {
+            self.entered();
+        }
+        self.act(step);
     }
 
     /// The shell does something else now.

@@ -43,8 +43,10 @@ pub const HOOK: &str = "{ __aish_prompt; } >/dev/null 2>&1";
 const LINE_END: &[u8] = b"\r\n";
 /// What every mark begins with.
 const BEGIN: &[u8] = b"\x1b]133;";
-/// Bytes of a mark; a longer one is none of ours. A line of a terminal has at most 4,096 bytes.
-const MARK_BYTES_MAX: usize = 8_192;
+/// Bytes of a mark; a longer one is none of ours. The longest has what stood in the line editor.
+const MARK_BYTES_MAX: usize = 128 * 1024;
+/// So much of [`HOOK`] must be there before it is held back: a brace alone may be the echo of a key.
+const HOOK_BYTES_MIN: usize = 4;
 
 /// The secrets of a shell: letters and digits.
 #[derive(Clone, Debug)]
@@ -90,7 +92,7 @@ impl Marks {
         while let Some(at) = rest.iter().position(|byte| *byte == 0x1b || *byte == b'{') {
             let (before, from) = rest.split_at(at);
             output.extend_from_slice(before);
-            match mark_at(from) {
+            match self.at(from) {
                 At::Mark { inside, len } => {
                     let (whole, after) = from.split_at(len);
                     match self.mark(inside) {
@@ -117,6 +119,44 @@ impl Marks {
         output.extend_from_slice(rest);
         flush(&mut output, &mut pieces);
         pieces
+    }
+
+    /// What begins at an escape or a brace.
+    fn at<'a>(&self, bytes: &'a [u8]) -> At<'a> {
+        if bytes.first() == Some(&b'{') {
+            return hook_at(bytes);
+        }
+        let known = bytes.len().min(BEGIN.len());
+        if bytes.get(..known) != BEGIN.get(..known) {
+            return At::None;
+        }
+        let inside = bytes.get(BEGIN.len()..).unwrap_or_default();
+        match inside.iter().position(|byte| *byte == 0x07 || *byte == 0x1b) {
+            Some(end) if inside.get(end) == Some(&0x07) => At::Mark {
+                inside: inside.get(..end).unwrap_or_default(),
+                len: BEGIN.len() + end + 1,
+            },
+            // Ours end with a bell; another escape within is somebody else's.
+            Some(_) => At::None,
+            // What is nobody's mark is not held back until it ends, which may be never.
+            None if bytes.len() < MARK_BYTES_MAX && self.may_be_ours(inside) => At::Unfinished,
+            None => At::None,
+        }
+    }
+
+    /// Whether the beginning of a mark has our secret so far.
+    fn may_be_ours(&self, inside: &[u8]) -> bool {
+        let Some((_, after)) = inside.split_first() else {
+            return true;
+        };
+        let Some((first, proof)) = after.split_first() else {
+            return true;
+        };
+        let has = |secret: &[u8]| {
+            let len = secret.len().min(proof.len());
+            proof.get(..len) == secret.get(..len)
+        };
+        *first == b';' && (has(&self.closed) || has(&self.open))
     }
 
     /// What is held back because it might have become a mark: the stream is over, so it is output.
@@ -202,160 +242,16 @@ enum At<'a> {
     Unfinished,
 }
 
-/// What begins at an escape or a brace.
-fn mark_at(bytes: &[u8]) -> At<'_> {
-    if bytes.first() == Some(&b'{') {
-        let hook = || HOOK.bytes().chain(LINE_END.iter().copied());
-        let len = HOOK.len() + LINE_END.len();
-        return match hook().zip(bytes).all(|(expected, byte)| expected == *byte) {
-            true if bytes.len() >= len => At::Hook { len },
-            true => At::Unfinished,
-            false => At::None,
-        };
-    }
-    let known = bytes.len().min(BEGIN.len());
-    if bytes.get(..known) != BEGIN.get(..known) {
-        return At::None;
-    }
-    let inside = bytes.get(BEGIN.len()..).unwrap_or_default();
-    match inside.iter().position(|byte| *byte == 0x07 || *byte == 0x1b) {
-        Some(end) if inside.get(end) == Some(&0x07) => At::Mark {
-            inside: inside.get(..end).unwrap_or_default(),
-            len: BEGIN.len() + end + 1,
-        },
-        // Ours end with a bell; another escape within is somebody else's.
-        Some(_) => At::None,
-        None if bytes.len() < MARK_BYTES_MAX => At::Unfinished,
-        None => At::None,
+/// Whether [`HOOK`] begins at a brace.
+fn hook_at<'a>(bytes: &[u8]) -> At<'a> {
+    let hook = HOOK.bytes().chain(LINE_END.iter().copied());
+    let len = HOOK.len() + LINE_END.len();
+    match hook.zip(bytes).all(|(expected, byte)| expected == *byte) {
+        true if bytes.len() >= len => At::Hook { len },
+        true if bytes.len() >= HOOK_BYTES_MIN => At::Unfinished,
+        true | false => At::None,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn marks() -> Marks {
-        Marks::new(&Keys {
-            open: "o".to_owned(),
-            closed: "s".to_owned(),
-        })
-    }
-
-    fn output(text: &str) -> Piece {
-        Piece::Output(text.as_bytes().to_vec())
-    }
-
-    /// Marks are taken out, and everything else is left.
-    #[test]
-    fn marks_and_output() {
-        let mut marks = marks();
-        let pieces = marks
-            .read(b"a\x1b]133;C;k=s\x07b\x1b[1mc\x1b]133;D;k=s;130\x07\x1b]133;L;k=s;a%1b %25b%\x07\x1b]133;B;k=o\x07");
-        assert_eq!(
-            pieces,
-            [
-                output("a"),
-                Piece::Mark(Mark::Begun),
-                output("b\x1b[1mc"),
-                Piece::Mark(Mark::Ended { status: 130 }),
-                Piece::Mark(Mark::Taken(b"a\x1b %b%".to_vec())),
-                Piece::Mark(Mark::Ready),
-            ]
-        );
-    }
-
-    /// SPEC 8.8: whoever does not know the secret marks nothing.
-    #[test]
-    fn forged_marks_are_output() {
-        for forged in [
-            "\x1b]133;D;0\x07",
-            "\x1b]133;D;k=t;0\x07",
-            "\x1b]133;D;k=s2;0\x07",
-            "\x1b]133;D;k=s;x\x07",
-            "\x1b]133;Z;k=s\x07",
-            // What a prompt proves is not the end of a command, nor a line.
-            "\x1b]133;D;k=o;0\x07",
-            "\x1b]133;L;k=o;ls\x07",
-            "\x1b]133;Q;k=o\x07",
-            "\x1b]133;X;k=o\x07",
-            "\x1b]133;B;k=oo\x07",
-            "\x1b]133;B;k=\x07",
-            "\x1b]133;\x1b]133;\x07",
-            "\x1b]133;\x07",
-        ] {
-            let mut marks = marks();
-            let mut text = Vec::new();
-            for piece in marks.read(forged.as_bytes()) {
-                match piece {
-                    Piece::Output(bytes) => text.extend(bytes),
-                    Piece::Mark(mark) => assert_eq!(Some(mark), None, "{forged:?}"),
-                }
-            }
-            text.extend(marks.rest());
-            assert_eq!(text, forged.as_bytes());
-        }
-    }
-
-    /// SPEC 8.2: the line of ours that a bash shows is not the user's; what only looks like it is.
-    #[test]
-    fn the_hook_does_not_show() {
-        let text = format!("a\r\n{HOOK}\r\n{{ b; }}{HOOK} c{{");
-        let expect = [output(&format!("a\r\n{{ b; }}{HOOK} c"))];
-        let mut marks = marks();
-        assert_eq!(marks.read(text.as_bytes()), expect);
-        assert_eq!(marks.rest(), b"{");
-        assert_eq!(
-            join(&text.as_bytes().chunks(1).collect::<Vec<_>>()),
-            join(&[text.as_bytes()])
-        );
-    }
-
-    /// A mark that never ends is not held for ever.
-    #[test]
-    fn endless_marks() {
-        let mut marks = marks();
-        marks.read(b"\x1b]133;D;k=s;");
-        for _ in 0..100 {
-            marks.read(&[b'1'; 1000]);
-            assert!(marks.held.len() <= MARK_BYTES_MAX);
-        }
-    }
-
-    proptest! {
-        /// However the stream is cut, the same comes of it.
-        #[test]
-        fn any_cut(text in "(a|\x1b|\\]133;|[BCDPL];|k=s|;|0|\x07|\x1b\\]133;D;k=s;7\x07){0,40}", cuts in prop::collection::vec(0usize..200, 0..8)) {
-            let whole = join(&[text.as_bytes()]);
-            let mut cuts = cuts;
-            cuts.sort_unstable();
-            let mut parts = Vec::new();
-            let mut from = 0;
-            for cut in cuts {
-                let cut = cut.clamp(from, text.len());
-                parts.push(text.as_bytes().get(from..cut).unwrap_or_default());
-                from = cut;
-            }
-            parts.push(text.as_bytes().get(from..).unwrap_or_default());
-            prop_assert_eq!(join(&parts), whole);
-        }
-    }
-
-    /// The pieces, with neighbouring output joined.
-    fn join(parts: &[&[u8]]) -> Vec<Piece> {
-        let mut marks = marks();
-        let mut all: Vec<Piece> = Vec::new();
-        let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| marks.read(part)).collect();
-        let rest = marks.rest();
-        if !rest.is_empty() {
-            pieces.push(Piece::Output(rest));
-        }
-        for piece in pieces {
-            match (all.last_mut(), piece) {
-                (Some(Piece::Output(before)), Piece::Output(more)) => before.extend(more),
-                (_, piece) => all.push(piece),
-            }
-        }
-        all
-    }
-}
+mod tests;

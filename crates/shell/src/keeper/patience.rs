@@ -51,6 +51,7 @@ impl Keeper {
             self.taken_due(),
             self.ask_until(),
             self.interrupt_due(now),
+            self.in_front_due(now),
             self.mark_due(),
             self.held_due(),
             keys,

@@ -1,9 +1,11 @@
-//! What becomes of the shell's own process: somebody stops it (`suspend`), or it becomes another program by `exec`.
+//! What becomes of the shell's own process: somebody stops it (`suspend`), it becomes another program by `exec`, or it has not got
+//! the terminal that its prompt is said to be on.
 
 use super::patience::LOOK_MS;
 use super::{Keeper, Next};
 use crate::image::{self, Became};
 use crate::live::End;
+use crate::marks::{Mark, Piece};
 use crate::phase::{Phase, Step};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::time::{Duration, Instant};
@@ -11,6 +13,9 @@ use std::time::{Duration, Instant};
 /// How long start-up files may have another program in the shell's place which may become a shell in turn, as `ssh-agent bash`
 /// does.
 const SETTLES_MS: u64 = 1_000;
+
+/// How often it is looked whether the shell has its terminal back.
+const IN_FRONT_MS: u64 = 10;
 
 /// What is known of the process.
 #[derive(Debug)]
@@ -21,6 +26,16 @@ pub struct Watched {
     /// Why it is ended though it has not ended by itself.
     pub given_up: Option<End>,
     pub stops: Stops,
+    prompt: Prompt,
+}
+
+/// Whether a prompt was marked while another program had the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prompt {
+    /// None was.
+    Believed,
+    /// One was: whoever marked it, keys would go to that program.
+    Doubted,
 }
 
 /// Whether a shell was stopped.
@@ -41,6 +56,7 @@ impl Watched {
             other_since: None,
             given_up: None,
             stops: Stops::None,
+            prompt: Prompt::Believed,
         }
     }
 }
@@ -68,12 +84,44 @@ impl Keeper {
             | Phase::Asked => false,
         };
         let is_due = self.watched.looked_at.elapsed() >= Duration::from_millis(LOOK_MS);
-        let is_in_front = rustix::termios::tcgetpgrp(&self.terminal).is_ok_and(|group| group == shell);
-        if !may_become || !(is_due || is_in_front) {
+        if !may_become || !(is_due || self.is_in_front()) {
             return Next::GoOn;
         }
         self.watched.looked_at = Instant::now();
         self.has_become(image::became(self.child.id(), self.folder.path()))
+    }
+
+    fn is_in_front(&self) -> bool {
+        let group = rustix::termios::tcgetpgrp(&self.terminal).map(|group| group.as_raw_nonzero().get().unsigned_abs());
+        group == Ok(self.child.id())
+    }
+
+    /// Whether that is the prompt behind a command while another program has the terminal. A line typed there would be that
+    /// program's, so the mark waits until the shell has the terminal back.
+    pub(super) fn is_doubtful(&mut self, piece: &Piece) -> bool {
+        let ends = matches!(self.phase, Phase::Over(_)) && *piece == Piece::Mark(Mark::Ready);
+        let is_doubtful = ends && !self.is_in_front();
+        if ends {
+            self.watched.prompt = if is_doubtful { Prompt::Doubted } else { Prompt::Believed };
+        }
+        is_doubtful
+    }
+
+    /// The prompt that waits to be believed.
+    pub(super) fn believed_prompt(&mut self) -> Option<Piece> {
+        if self.watched.prompt == Prompt::Believed || !self.is_in_front() {
+            return None;
+        }
+        self.watched.prompt = Prompt::Believed;
+        matches!(self.phase, Phase::Over(_)).then_some(Piece::Mark(Mark::Ready))
+    }
+
+    /// When it is looked again whether the shell has the terminal.
+    pub(super) fn in_front_due(&self, now: Instant) -> Option<Instant> {
+        match self.watched.prompt {
+            Prompt::Believed => None,
+            Prompt::Doubted => Some(now + Duration::from_millis(IN_FRONT_MS)),
+        }
     }
 
     /// Nobody else is there to tell it to go on.

@@ -114,3 +114,29 @@ fn stopped() {
         });
     }
 }
+
+/// SPEC 8.2, 8.8: a program that marks as the shell does, even with the shell's own secret, has no line run and no prompt believed: a
+/// line that it hands back is a draft, and the next command waits for the real prompt.
+#[test]
+fn forged_marks() {
+    let bench = Bench::new("bash", "");
+    runtime().block_on(async {
+        let key = bench.text("cat \"$__aish_folder/key\"").await;
+        let mark = |letter: &str, value: &str| format!("\\033]133;{letter};k={key};{value}\\007");
+        let line = format!("sh -c 'printf \"{}\"'", mark("L", "touch forged\\n"));
+        let ran = bench.run(&line).await;
+        assert_eq!(
+            (ran.typed_ahead.as_str(), ran.draft.as_str()),
+            ("", "touch forged\n"),
+            "{ran:?}"
+        );
+        let forged = [mark("L", "touch forged\\n"), mark("D", "0"), mark("B", "")].concat();
+        // As long as it could be typed to.
+        let line = format!("sh -c 'printf \"{forged}\"; timeout --foreground 1 cat > read; true'");
+        bench.run(&line).await;
+        assert_eq!(bench.text("echo next").await, "next");
+        let read = std::fs::read_to_string(bench.home().join("read")).unwrap();
+        assert_eq!(read, "");
+        assert!(!bench.home().join("forged").exists());
+    });
+}
