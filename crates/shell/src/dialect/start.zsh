@@ -57,12 +57,14 @@ __aish_mark() {
   unsetopt prompt_sp prompt_cr
   __aish_arm
 } >/dev/null 2>&1
-# Asked for where the prompt came without its marks: after precmd_functions=(), say. Hooked up again, an empty line brings another
-# one, with marks. A line editor within a command (vared) gets no line of ours.
+# Asked for where the prompt came without its marks: after precmd_functions=(), say, or a Ctrl-C that struck a hook. Hooked up again,
+# an empty line brings another one, with marks, and what was typed meanwhile stands in that. A line editor within a command (vared)
+# gets no line of ours.
 __aish_mend() {
   emulate -L zsh -o no_xtrace; trap - DEBUG ZERR
-  [[ ${precmd_functions[1]-} == __aish_over && $PS1 == *OPEN* ]] && return
+  [[ $CONTEXT == start ]] || return
   __aish_arm
+  [[ -z $BUFFER ]] || zle push-line
   zle accept-line
 } >/dev/null 2>&1
 # Not read as a file: after one, a shell that was warned of its jobs would not be left by the next exit.
