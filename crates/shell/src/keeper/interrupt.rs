@@ -17,7 +17,7 @@ const LOOK_MS: u64 = 10;
 /// After that long a child of the shell that has not become another program is none that will: it is a part of the shell's line.
 const BECOMES_MS: u64 = 60;
 /// How long a program that is being started may take to have the terminal, on a machine with much else to do.
-const STARTS_MS: u64 = 1_000;
+const STARTS_MS: u64 = 5_000;
 
 /// A Ctrl-C that nobody may have got.
 #[derive(Clone, Copy, Debug)]
