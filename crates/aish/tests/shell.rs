@@ -14,6 +14,8 @@
 mod ahead;
 #[path = "shell/endings.rs"]
 mod endings;
+#[path = "shell/far.rs"]
+mod far;
 #[path = "shell/jobs.rs"]
 mod jobs;
 #[path = "shell/kills.rs"]

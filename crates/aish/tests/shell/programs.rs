@@ -143,6 +143,26 @@ fn top() {
     }
 }
 
+/// SPEC 8.2: one that draws in colours, with keys of its own, and the mouse.
+#[test]
+fn htop() {
+    for inner in ALL {
+        let person = sit_down(*inner);
+        person.enters("htop");
+        person.terminal.wait_for("its screen", in_alternate_screen);
+        person.sees("F10Quit");
+        person.presses_until_prompt("q");
+        person.terminal.send(key::CTRL_U);
+        person.types("echo back");
+        assert_eq!(person.last("echo back").output, "back", "{inner:?}");
+        person.terminal.look(|screen| {
+            let mouse = screen.mouse_protocol_mode();
+            assert_eq!(mouse, vt100::MouseProtocolMode::None, "{inner:?}");
+        });
+        leaves(person);
+    }
+}
+
 /// SPEC 8.2, 10.5, 12: a password reaches the program, and is nowhere else: not on the screen, in the ledger, in a history, in a
 /// request.
 #[test]
