@@ -158,3 +158,30 @@ fn commands_have_colours() {
     plain.gives_up();
     plain.leaves();
 }
+
+/// SPEC 8.9: a completion of the user's that hangs holds nobody up, what it was asked with is not seen, and the shell goes on.
+#[test]
+fn a_completion_that_hangs() {
+    let person = Desk::with(Inner::Bash)
+        .start_up("_hangs() { sleep 60; COMPREPLY=(never); }; complete -F _hangs hangs; hangs() { echo \"hung $1\"; }")
+        .sit_down();
+    person.types("true");
+    for round in ["one", "two", "three"] {
+        person.begins("hangs ");
+        person.terminal.send(TAB);
+        person.begins(round);
+        person.sees("nothing completes this");
+        person.terminal.send(key::ENTER);
+        person.sees_line(&format!("hung {round}"));
+        person.wait_for_prompt();
+        // One that is left at once.
+        person.begins("hangs it");
+        person.terminal.send(TAB);
+        person.terminal.send(key::CTRL_C);
+        person.wait_for_prompt();
+        person.types("true");
+    }
+    let text = person.terminal.history_text();
+    assert!(!text.contains("^[") && !text.contains("never"), "{text}");
+    person.leaves();
+}

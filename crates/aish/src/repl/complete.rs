@@ -24,7 +24,7 @@ use reedline::{Completer, CompletionOrigin, CompletionResult, CompletionStatus, 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
-/// How long a key may wait for the shell.
+/// How long keys may wait for one answer of the shell.
 const WAIT_MS: u64 = 300;
 /// What comes later than this is not waited for any more.
 const PATIENCE_S: u64 = 10;
@@ -129,7 +129,9 @@ impl Completion {
         let Some(asked) = self.asked.take() else {
             return Heard::Offers(Vec::new());
         };
-        match asked.reply.recv_timeout(Duration::from_millis(WAIT_MS)) {
+        // A key that comes while it is asked does not wait anew.
+        let wait = Duration::from_millis(WAIT_MS).saturating_sub(asked.since.elapsed());
+        match asked.reply.recv_timeout(wait) {
             Ok(output) => Heard::Offers(self.learn(asked.asking, &output)),
             Err(RecvTimeoutError::Disconnected) => Heard::Offers(Vec::new()),
             Err(RecvTimeoutError::Timeout) => {

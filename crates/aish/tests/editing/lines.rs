@@ -90,3 +90,17 @@ fn another_editor() {
         count(&screen.contents(), "edited") == 1 && count(&screen.contents(), "twice") == 1
     });
 }
+
+/// SPEC 8.9: Ctrl-W takes a word as a shell does, to the last space; Ctrl-_ brings it back.
+#[test]
+fn words_of_a_shell() {
+    let server = server();
+    let sandbox = Sandbox::with_model(&server);
+    let terminal = at_the_prompt(&sandbox);
+    terminal.send("cat a.txt /tmp/x-y.txt");
+    wait_for_line(&terminal, "$ cat a.txt /tmp/x-y.txt");
+    terminal.send("\x17");
+    wait_for_line(&terminal, "$ cat a.txt");
+    terminal.send("\x1f");
+    wait_for_line(&terminal, "$ cat a.txt /tmp/x-y.txt");
+}

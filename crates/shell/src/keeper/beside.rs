@@ -50,7 +50,10 @@ impl Keeper {
         let aside = std::mem::take(&mut self.aside.text);
         let text = aside.text(self.size);
         let lines: Vec<&str> = text.lines().filter(|line| !line.contains(OWN_NAMES)).collect();
-        let text = lines.join("\n");
+        let mut text = lines.join("\n");
+        for keys in [self.dialect.ask(), self.dialect.take()] {
+            text = text.replace(&echoed(keys), "");
+        }
         if !text.trim().is_empty() {
             (self.beside)(&text);
         }
@@ -79,4 +82,9 @@ impl Aside {
         self.drawn_at = at.map(|_| now);
         at.and_then(|at| bytes.get(..at)).unwrap_or(bytes)
     }
+}
+
+/// Keys as a terminal shows them while no line editor reads: one that was interrupted takes a while to be there again.
+fn echoed(keys: &[u8]) -> String {
+    String::from_utf8_lossy(keys).replace('\x1b', "^[")
 }

@@ -2,12 +2,20 @@
 
 use super::typed::{Quote, Word, escaped};
 use aish_core::sanitize::is_hostile;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Names offered at once; more are no choice.
 const OFFERED_MAX: usize = 200;
 /// Names of a directory that are looked at: Tab must not take seconds in one of a million files.
 const LOOKED_AT_MAX: usize = 10_000;
+
+/// The users of this machine, a row each.
+const USERS: &str = "/etc/passwd";
+/// The most of it that is read.
+const USERS_BYTES_MAX: u64 = 1 << 20;
+/// Where in a row the home is, from 0.
+const HOME_COLUMN: usize = 5;
 
 /// What is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +101,23 @@ fn placed(folder: &str, from: From<'_>) -> Option<PathBuf> {
             return Some(from.home?.join(below));
         }
     }
-    (!folder.starts_with('~') && !folder.contains('$')).then(|| from.directory.join(folder))
+    if let Some(below) = folder.strip_prefix('~') {
+        let (user, below) = below.split_once('/')?;
+        return Some(home_of(user, Path::new(USERS))?.join(below));
+    }
+    (!folder.contains('$')).then(|| from.directory.join(folder))
+}
+
+/// Where a user of this machine is at home; who comes from a directory service is not found.
+fn home_of(user: &str, users: &Path) -> Option<PathBuf> {
+    let mut text = String::new();
+    let file = std::fs::File::open(users).ok()?;
+    file.take(USERS_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let mut rows = text.lines().map(|row| row.split(':'));
+    let mut row = rows.find(|row| row.clone().next() == Some(user))?;
+    row.nth(HOME_COLUMN)
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
 }
 
 #[cfg(test)]
@@ -102,6 +126,20 @@ mod tests {
     use super::super::typed::typed;
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+
+    /// SPEC 8.9: `~user/` is the home of that user, where there is one.
+    #[test]
+    fn homes_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let users = folder.path().join("users");
+        let rows = "root:x:0:0::/root:/bin/sh\nann:x:1:1::/home/ann:/bin/sh\nodd\nbad:::::x:\n";
+        std::fs::write(&users, rows).unwrap();
+        assert_eq!(home_of("ann", &users), Some(PathBuf::from("/home/ann")));
+        for user in ["an", "", "odd", "bad"] {
+            assert_eq!(home_of(user, &users), None, "{user}");
+        }
+        assert_eq!(home_of("ann", Path::new("/no/such")), None);
+    }
 
     /// SPEC 8.9: paths complete level by level, quoted as they were begun; hidden ones when asked for.
     #[test]

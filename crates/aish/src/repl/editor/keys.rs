@@ -58,6 +58,18 @@ pub fn bind_ours(keys: &mut Keybindings) {
         KeyCode::Char('w'),
         ReedlineEvent::ExecuteHostCommand(WHY.to_owned()),
     );
+    // As in a shell: to the last space. The editor's own stops at each sign of a path.
+    keys.add_binding(
+        KeyModifiers::CONTROL,
+        KeyCode::Char('w'),
+        ReedlineEvent::Edit(vec![EditCommand::CutBigWordLeft]),
+    );
+    // Terminals send Ctrl-_ as what is read as Ctrl-7.
+    keys.add_binding(
+        KeyModifiers::CONTROL,
+        KeyCode::Char('7'),
+        ReedlineEvent::Edit(vec![EditCommand::Undo]),
+    );
     for (modifier, key) in [(KeyModifiers::CONTROL, 'o'), (KeyModifiers::ALT, 'e')] {
         let edit = ReedlineEvent::ExecuteHostCommand(EDIT.to_owned());
         keys.add_binding(modifier, KeyCode::Char(key), edit);
