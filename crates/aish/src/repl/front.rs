@@ -8,6 +8,7 @@ mod below;
 mod steer;
 
 use super::router::Router;
+use super::typing::Addressee;
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
 use crate::mcp::desk::Open;
 use crate::paths::Environment;
@@ -104,10 +105,14 @@ impl Front {
         Ok(())
     }
 
-    /// The next line that was typed ahead and sent; `is_sent` says yes to what may be sent of what was typed while a program had
-    /// the terminal.
-    pub fn next_line(&mut self, is_sent: impl Fn(&str) -> bool) -> Option<String> {
-        self.below.as_mut()?.ahead.next(is_sent)
+    /// The first line that was typed ahead and sent, and to whom.
+    pub fn first_line(&mut self) -> Option<(&str, Addressee)> {
+        self.below.as_mut()?.ahead.first()
+    }
+
+    /// Takes it.
+    pub fn next_line(&mut self) -> Option<String> {
+        self.below.as_mut()?.ahead.next()
     }
 
     /// Bytes that were read and that nobody had a use for are typed ahead.

@@ -42,10 +42,7 @@ impl Repl {
         if !self.prefill.is_empty() {
             return None;
         }
-        let router = self.router.clone();
-        let line = self
-            .front
-            .next_line(|line| is_surely_no_question(line, router.as_ref()));
+        let line = self.next_typed().await;
         let dropped_bytes = self.front.take_dropped();
         if dropped_bytes > 0 {
             let text = format!("{dropped_bytes} bytes that were typed ahead are lost: there was no room for them");
@@ -65,15 +62,36 @@ impl Repl {
         self.front.print(&shown).await;
         Some(line)
     }
-}
 
-/// What was typed while a program had the terminal is only sent where it is ours or the shell's: a password that came too late is
-/// no question to a model.
-fn is_surely_no_question(line: &str, router: Option<&Router>) -> bool {
-    match route(line) {
-        Route::Nothing | Route::Meta(Ok(_)) | Route::Shell(_) => true,
-        Route::Meta(Err(_)) | Route::Model(_) | Route::Why => false,
-        Route::Open(text) => router.is_some_and(|router| router.is_command(&text)),
+    /// Takes the first line that waits. Where it may have been meant for a program that is gone, it is only sent if it is ours or the
+    /// shell's; else it and all behind it are the person's to send.
+    async fn next_typed(&mut self) -> Option<String> {
+        let (line, addressee) = self.front.first_line()?;
+        let line = line.to_owned();
+        let is_sent = match addressee {
+            Addressee::Prompt => true,
+            Addressee::Anybody => {
+                self.is_surely_no_question(&line) || {
+                    // The shell may know better: the line before has perhaps defined what this one runs.
+                    self.hear_shell().await;
+                    self.is_surely_no_question(&line)
+                }
+            }
+        };
+        if is_sent {
+            return self.front.next_line();
+        }
+        self.front.hold_back();
+        None
+    }
+
+    /// A password that came too late is no question to a model.
+    fn is_surely_no_question(&self, line: &str) -> bool {
+        match route(line) {
+            Route::Nothing | Route::Meta(Ok(_)) | Route::Shell(_) => true,
+            Route::Meta(Err(_)) | Route::Model(_) | Route::Why => false,
+            Route::Open(text) => self.router.as_ref().is_some_and(|router| router.is_command(&text)),
+        }
     }
 }
 
@@ -84,6 +102,15 @@ pub enum Heard {
     Keys(Vec<Wish>),
     /// The screen is not as it was: it has another size, or was somebody else's for a while.
     Screen,
+}
+
+/// To whom a line was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressee {
+    /// To the prompt: it was shown that it waits there.
+    Prompt,
+    /// Perhaps to the program that had the terminal.
+    Anybody,
 }
 
 /// What is typed while something runs.
@@ -180,22 +207,25 @@ impl TypeAhead {
         self.typed.hold_back();
     }
 
-    /// The first line that waits. Of what was typed while a program had the terminal, only a line that `is_sent` says yes to:
-    /// from the first other one on all of it is the line that is not done.
-    pub fn next(&mut self, is_sent: impl Fn(&str) -> bool) -> Option<String> {
-        if let Some(line) = self.typed.next() {
-            return Some(line);
-        }
-        while let Some(byte) = self.tap.take_returned() {
+    /// The first line that waits, which goes on waiting, and to whom it was typed.
+    pub fn first(&mut self) -> Option<(&str, Addressee)> {
+        let addressee = match self.typed.first() {
+            Some(_) => Addressee::Prompt,
+            None => Addressee::Anybody,
+        };
+        while self.typed.first().is_none() {
+            let Some(byte) = self.tap.take_returned() else {
+                self.end_keys();
+                break;
+            };
             self.press_returned(&[byte]);
-            match self.typed.first() {
-                None => {}
-                Some(line) if is_sent(line) => return self.typed.next(),
-                Some(_) => break,
-            }
         }
-        self.hold_back();
-        None
+        self.typed.first().map(|line| (line, addressee))
+    }
+
+    /// Takes the first line that waits.
+    pub fn next(&mut self) -> Option<String> {
+        self.typed.next()
     }
 
     /// What asks for something came too late for it.

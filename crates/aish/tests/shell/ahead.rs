@@ -3,6 +3,7 @@
 use crate::person::{ALL, Desk, Inner, POSIX, Person, Ran, is_at_prompt};
 use crate::support::pty::key;
 use crate::support::{default_wait, poll_until};
+use std::time::Instant;
 
 /// Runs until the file `go` is there, reads nothing, and shows that it has begun.
 const BUSY: &str = "echo be''gun; while [ ! -e go ]; do sleep 0.02; done";
@@ -31,11 +32,16 @@ fn lets_go(person: &Person) {
 
 /// The commands behind the busy one, once there are so many and the prompt is there.
 fn commands_behind(person: &Person, count: usize) -> Vec<Ran> {
-    let commands = poll_until("the commands", default_wait(), || {
+    let until = Instant::now() + default_wait();
+    loop {
         let commands = person.commands();
-        (commands.len() > count && person.terminal.look(is_at_prompt)).then_some(commands)
-    });
-    commands[1..].to_vec()
+        if commands.len() > count && person.terminal.look(is_at_prompt) {
+            return commands[1..].to_vec();
+        }
+        let screen = person.terminal.screen_text();
+        assert!(Instant::now() < until, "{:?} behind which:\n{screen}", lines(&commands));
+        std::thread::yield_now();
+    }
 }
 
 fn lines(commands: &[Ran]) -> Vec<&str> {
@@ -106,6 +112,23 @@ fn a_program_that_reads_has_its_lines() {
     }
 }
 
+/// SPEC 8.2: a line that needs what the one before has defined runs as well; what is no command is the person's to send.
+#[test]
+fn lines_that_build_on_one_another() {
+    let person = busy(Inner::Bash);
+    let typed = "greet1() { echo hi $1; }\rgreet1 --all\rwhat is this?\recho behind\r";
+    types_ahead(&person, typed, "behind");
+    lets_go(&person);
+    person.terminal.wait_for("what is no command", |screen| {
+        screen.contents().trim_end().ends_with("what is this?\n· echo behind")
+    });
+    person.terminal.send(key::CTRL_C);
+    let ran = commands_behind(&person, 2);
+    assert_eq!(lines(&ran), ["greet1() { echo hi $1; }", "greet1 --all"]);
+    assert_eq!(ran[1].output, "hi --all");
+    person.leaves();
+}
+
 /// SPEC 12: many lines are kept in their order, each a line of its own.
 #[test]
 fn many_lines() {
@@ -164,6 +187,23 @@ fn one_burst_for_readers_of_lines() {
         assert_eq!(kept, "one\ntwo\n", "{}", inner.name());
         person.leaves();
     }
+}
+
+/// SPEC 5.6: what was typed before a password was asked for is none.
+#[test]
+fn a_password_is_not_what_was_typed_before() {
+    let person = Desk::with(Inner::Bash)
+        .sandbox(|sandbox| sandbox.file("ask", "stty -echo\necho who\nread word\nstty echo\necho \"<$word>\"\n"))
+        .sit_down();
+    person.terminal.send("sh ask\recho behind\r");
+    person.sees_line("who");
+    person.terminal.send("mellon\r");
+    person.sees("<mellon>");
+    person.sees("$ echo behind");
+    let ran = commands_behind(&person, 1);
+    assert_eq!(lines(&ran), ["echo behind"]);
+    assert!(person.commands()[0].output.contains("<mellon>"));
+    person.leaves();
 }
 
 /// SPEC 8.7: whoever stops a command is not overrun by what was to come after it.
