@@ -77,12 +77,7 @@ fn at_the_prompt_of(sandbox: &Sandbox, rows: u16, columns: u16) -> Terminal {
 /// Waits until what was typed in other sessions is there, of which that is a part: it is brought behind the prompt.
 fn wait_for_history(terminal: &Terminal, line: &str) {
     terminal.send(CTRL_R);
-    terminal.wait_for("the history", |screen| {
-        // Each key looks again.
-        terminal.send("x");
-        terminal.send(key::BACKSPACE);
-        screen.contents().contains(line)
-    });
+    terminal.wait_for_text(line);
     terminal.send(key::ESCAPE);
     terminal.wait_for("the end of the search", |screen| {
         row(screen).ends_with('❯') && !screen.contents().contains("search ❯")
