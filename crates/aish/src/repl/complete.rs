@@ -8,7 +8,7 @@ mod ask;
 mod command;
 pub mod desk;
 mod path;
-mod typed;
+pub mod typed;
 mod whole;
 mod words;
 

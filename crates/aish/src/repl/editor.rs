@@ -5,6 +5,7 @@ mod chords;
 pub mod face;
 mod hint;
 mod keys;
+mod last;
 mod offers;
 mod paint;
 mod rank;
@@ -24,6 +25,7 @@ use bang::Bangs;
 use chords::Chords;
 use face::{Face, Stage, Text};
 use hint::Hints;
+use last::LastWords;
 use offers::OfferMenu;
 use paint::Painter;
 use recall::Recall;
@@ -94,7 +96,7 @@ impl Editor {
         let shown = Shown::default();
         let menu = OfferMenu::new(keys::MENU, setup.router.clone());
         let editor = Reedline::create()
-            .with_edit_mode(mode(setup.edit_mode, setup.router.clone(), shown.clone()))
+            .with_edit_mode(mode(&setup, shown.clone()))
             .with_completer(Box::new(setup.completion))
             .with_quick_completions(true)
             .with_partial_completions(true)
@@ -180,9 +182,13 @@ impl Source for Editor {
 }
 
 /// The keys of a mode, with what is ours in every mode around them.
-fn mode(mode: EditMode, router: Option<Router>, shown: Shown) -> Box<dyn reedline::EditMode> {
-    match mode {
-        EditMode::Emacs => Box::new(Searching::new(Chords::new(keys::emacs(router)))),
+fn mode(setup: &EditorSetup, shown: Shown) -> Box<dyn reedline::EditMode> {
+    let router = setup.router.clone();
+    match setup.edit_mode {
+        EditMode::Emacs => {
+            let chords = Chords::new(keys::emacs(router));
+            Box::new(Searching::new(LastWords::new(chords, setup.recall.clone())))
+        }
         EditMode::Vi => Box::new(Searching::new(Chords::new(keys::vi(router, shown)))),
     }
 }

@@ -129,3 +129,22 @@ fn bangs() {
     terminal.send(key::CTRL_U);
     run(&terminal, "!echo alph", "alph");
 }
+
+/// SPEC 8.9: Alt-. puts the last word of the last command in, pressed again that of the one before; quotes are part of it.
+#[test]
+fn last_words() {
+    let server = server();
+    let sandbox = Sandbox::with_model(&server);
+    let terminal = at_the_prompt(&sandbox);
+    run(&terminal, "echo one 'two three'", "one two three");
+    run(&terminal, "echo four", "four");
+    terminal.send("ls ");
+    wait_for_row(&terminal, "$ ls");
+    terminal.send("\x1b.");
+    wait_for_row(&terminal, "$ ls four");
+    terminal.send("\x1b.");
+    wait_for_line(&terminal, "$ ls 'two three'");
+    // There is no older one.
+    terminal.send("\x1b.x\x1b.");
+    wait_for_line(&terminal, "$ ls 'two three'xfour");
+}

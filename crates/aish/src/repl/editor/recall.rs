@@ -13,6 +13,7 @@ mod kept;
 
 use super::rank::{Query, fold};
 use crate::mcp::serve::CALLER;
+use crate::repl::complete::typed::typed;
 use crate::repl::route::{Mark, mark};
 use crate::repl::router::{Router, Way};
 use aish_core::sanitize;
@@ -190,6 +191,22 @@ impl Recall {
         // Stable: of equally good ones the newest stays first.
         found.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
         found.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The last word of the newest command, or of the newest that is older than the line of that number; with its own number.
+    pub fn last_word(&self, before: Option<i64>) -> Option<(i64, String)> {
+        let lines = self.lock();
+        let older = lines
+            .lines
+            .iter()
+            .rev()
+            .filter(|line| before.is_none_or(|before| line.number < before));
+        let mut words = older.filter(|line| line.goes == Mark::Shell).filter_map(|line| {
+            let word = typed(&line.text).words.pop()?;
+            let word = line.text.get(word.start..).filter(|word| !word.is_empty())?;
+            Some((line.number, word.to_owned()))
+        });
+        words.next()
     }
 
     /// Changes when lines came that a search did not see.
