@@ -20,10 +20,10 @@ mod far;
 mod jobs;
 #[path = "shell/kills.rs"]
 mod kills;
-#[path = "shell/lines.rs"]
-mod lines;
 #[path = "shell/leavings.rs"]
 mod leavings;
+#[path = "shell/lines.rs"]
+mod lines;
 #[path = "shell/output.rs"]
 mod output;
 #[path = "shell/person.rs"]
@@ -32,6 +32,8 @@ mod person;
 mod programs;
 #[path = "shell/routes.rs"]
 mod routes;
+#[path = "shell/set_ups.rs"]
+mod set_ups;
 #[path = "shell/settings.rs"]
 mod settings;
 #[path = "shell/start_up.rs"]

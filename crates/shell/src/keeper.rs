@@ -252,9 +252,7 @@ impl Keeper {
         match rustix::io::read(self.terminal.as_fd(), &mut *self.buffer) {
             Ok(0) => Next::Leave,
             Ok(len) => {
-                let bytes = self.buffer.get(..len).unwrap_or_default();
-                self.line_editor.read(bytes);
-                let pieces = self.marks.read(bytes);
+                let pieces = self.marks.read(self.buffer.get(..len).unwrap_or_default());
                 for piece in pieces {
                     if !self.is_doubtful(&piece) {
                         self.take(piece);
@@ -269,6 +267,9 @@ impl Keeper {
     }
 
     fn take(&mut self, piece: Piece) {
+        if let Piece::Output(bytes) = &piece {
+            self.line_editor.read(bytes);
+        }
         let before = discriminant(&self.phase);
         let step = self.phase.step(piece);
         if discriminant(&self.phase) != before {
@@ -280,6 +281,9 @@ impl Keeper {
     /// The shell does something else now.
     fn entered(&mut self) {
         self.since = Instant::now();
+        if matches!(self.phase, Phase::Typed(_) | Phase::Running) {
+            self.line_editor.forget();
+        }
         // As the system knows it: any name, and nobody has to say it.
         if matches!(self.phase, Phase::Over(_) | Phase::Idle)
             && let Some(directory) = processes::directory(self.child.id())

@@ -60,7 +60,7 @@ function __aish_arm --on-event fish_prompt
         bind -M $mode \e\[9990~ __aish_accept
         bind -M $mode \e\[9991~ __aish_ask
         bind -M $mode \e\[9992~ __aish_take
-        bind -M $mode \e\[9993~ __aish_mend
+        bind -M $mode \e\[9993~ "__aish_mend 2>/dev/null"
     end
 end
 function fish_greeting

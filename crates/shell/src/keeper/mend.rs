@@ -6,7 +6,6 @@
 
 use super::Keeper;
 use crate::phase::Phase;
-use rustix::process::Pid;
 use std::time::{Duration, Instant};
 
 /// What a line editor begins with, and what it ends with.
@@ -25,6 +24,11 @@ pub struct LineEditor {
 }
 
 impl LineEditor {
+    /// The one that was there has its line, and says so sooner or later.
+    pub fn forget(&mut self) {
+        self.since = None;
+    }
+
     /// Takes the next bytes that are written.
     pub fn read(&mut self, bytes: &[u8]) {
         self.tail.extend(bytes);
@@ -57,12 +61,41 @@ impl Keeper {
         Some(since + Duration::from_millis(MARK_MAX_MS))
     }
 
-    /// Asks for the marks, once for each line editor; one of another program's is none of ours.
+    /// Asks for the marks, once for each line editor; one of another program's is none of ours, nor is that of a shell which this one
+    /// has become.
     pub(super) fn ask_for_marks(&mut self) {
         self.line_editor.since = None;
-        let shell = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if rustix::termios::tcgetpgrp(&self.terminal).is_ok_and(|group| Some(group) == shell) {
+        if self.is_in_front() && self.is_ours() {
             self.pending.extend(self.dialect.mend());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 12: a line editor is there from its beginning to its end, however what is written is cut, and until its line is accepted.
+    #[test]
+    fn line_editors() {
+        for (written, is_there) in [
+            ("", false),
+            ("text \x1b[?2004h", true),
+            ("\x1b[?2004h> a\r\n\x1b[?2004l\r", false),
+            ("\x1b[?2004l\r\x1b[?2004h> ", true),
+            ("\x1b[?2004x\x1b[?200", false),
+        ] {
+            let mut whole = LineEditor::default();
+            whole.read(written.as_bytes());
+            let mut cut = LineEditor::default();
+            written.bytes().for_each(|byte| cut.read(&[byte]));
+            assert_eq!(
+                (whole.since.is_some(), cut.since.is_some()),
+                (is_there, is_there),
+                "{written:?}"
+            );
+            whole.forget();
+            assert_eq!(whole.since, None);
         }
     }
 }

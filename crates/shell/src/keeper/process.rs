@@ -91,7 +91,13 @@ impl Keeper {
         self.has_become(image::became(self.child.id(), self.folder.path()))
     }
 
-    fn is_in_front(&self) -> bool {
+    /// Whether it is still the shell that was started.
+    pub(super) fn is_ours(&self) -> bool {
+        image::became(self.child.id(), self.folder.path()).is_none()
+    }
+
+    /// Whether the shell has the terminal, and no program that it runs.
+    pub(super) fn is_in_front(&self) -> bool {
         let group = rustix::termios::tcgetpgrp(&self.terminal).map(|group| group.as_raw_nonzero().get().unsigned_abs());
         group == Ok(self.child.id())
     }
