@@ -240,6 +240,10 @@ fn exec_of_a_bare_shell() {
     assert_eq!(person.is_gone().code(), Some(5));
     let text = person.terminal.history_text();
     assert!(text.contains("the shell had become bash"), "{text}");
+    assert!(
+        !text.contains("993~"),
+        "keys of ours in a shell that is none of ours: {text}"
+    );
 }
 
 /// SPEC 8.2: a shell within the shell, left by its own `exit`.
