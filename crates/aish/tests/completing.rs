@@ -109,6 +109,27 @@ fn unfinished_commands_go_on() {
     }
 }
 
+/// SPEC 8.1, 8.9: the first line of a block is a command already, and goes on.
+#[test]
+fn blocks_that_begin() {
+    for inner in ALL {
+        let person = person(*inner);
+        let (rows, ended) = match inner {
+            Inner::Bash | Inner::Zsh => (["for n in 1 2", "do", "echo \"at $n\""], "done"),
+            Inner::Fish => (["for n in 1 2", "if true", "echo \"at $n\"; end"], "end"),
+        };
+        for row in rows {
+            person.begins(row);
+            person.terminal.send(key::ENTER);
+        }
+        person.begins(ended);
+        person.terminal.send(key::ENTER);
+        person.sees_line("at 2");
+        person.wait_for_prompt();
+        person.leaves();
+    }
+}
+
 /// SPEC 8.9: nobody is trapped in a line: Enter in an empty last line sends it, and the shell says what it lacks.
 #[test]
 fn an_empty_last_line_sends() {

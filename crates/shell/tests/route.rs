@@ -1,5 +1,5 @@
 //! The route of labelled lines: `route/tune.tsv`, by which it was made; `route/test.tsv`, which was written before it and only
-//! measured with; and `route/mean.tsv`, written by somebody who meant to fool it, and only measured with as well.
+//! measured with; and `route/mean.tsv`, written to fool it: what it found at first was mended.
 //!
 //! A line of these files is a label, a line as typed (`⏎` for a new line, `⇥` for a tab), and perhaps what else is known on the
 //! machine (`alias:ll file:x`) or, for a mistyped one, what was meant (`=git status`).
