@@ -208,6 +208,10 @@ pub(super) fn wrapped(command: &SimpleCommand) -> Wrapped {
         "let" | "test" | "[" | "printf" | "read" | "unset" | "declare" | "typeset" | "local" | "export"
         | "readonly" => programs::with_names(arguments),
         "xargs" => with_input(arguments),
+        // Words of a shell's grammar, which the tree's may take for names: of `! ! x` and `! if x` the second.
+        "!" | "{" | "if" | "then" | "elif" | "else" | "while" | "until" | "do" if !arguments.is_empty() => {
+            Wrapped::Words(arguments.to_vec())
+        }
         _ => wrapper(name, arguments).unwrap_or(Wrapped::Nothing),
     }
 }

@@ -59,6 +59,17 @@ impl Policy {
             for command in &parts.commands {
                 spellings(command, &mut lines);
             }
+            if parts.doubt.is_some() {
+                // Something may have been missed: at least by its letters it is found.
+                let bare = |word: &str| bare_name(&word.replace(['\'', '"', '\\'], "")).to_owned();
+                let words: Vec<String> = action
+                    .command()
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .map(bare)
+                    .collect();
+                lines.push(words.join(" ").into());
+            }
             let places = self.places();
             let named = parts.redirects.iter().filter_map(file_of);
             files.extend(named.map(|(tool, name)| (tool, places.absolute(name))));
@@ -164,9 +175,7 @@ fn spellings(command: &SimpleCommand, lines: &mut Vec<Cow<'_, str>>) {
     if bare != words {
         lines.push(bare.join(" ").into());
     }
-    if !lines.iter().any(|known| **known == line) {
-        lines.push(line.into());
-    }
+    lines.push(line.into());
 }
 
 /// What a word says, as far as that is known.

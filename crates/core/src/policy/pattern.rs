@@ -119,6 +119,9 @@ impl Pattern {
                 }
             }
             pass_stars(&pattern, &mut fitting);
+            if !fitting.contains(&true) {
+                return false;
+            }
         }
         fitting.last().copied().unwrap_or(false)
     }
@@ -129,12 +132,12 @@ impl Pattern {
         let (first, rest) = match self.between.split_first() {
             None => return false,
             Some((only, [])) => {
-                return word_starts(line).any(|text| text.strip_prefix(only.as_str()).is_some_and(is_command_end));
+                return behind_words(line, only).any(is_command_end);
             }
             Some((first, rest)) if first.is_empty() => return fits_on(rest, line),
             Some(parts) => parts,
         };
-        let start = word_starts(line).find_map(|text| text.strip_prefix(first.as_str()));
+        let start = behind_words(line, first).next();
         start.is_some_and(|text| fits_on(rest, text))
     }
 }
@@ -187,15 +190,27 @@ fn is_command_end(after: &str) -> bool {
         .is_none_or(|next| COMMAND_ENDS.contains(next))
 }
 
-/// The text from the start of each word on: where a command could begin.
-fn word_starts(command: &str) -> impl Iterator<Item = &str> {
-    let mut between = true;
-    command.char_indices().filter_map(move |(at, c)| {
-        let separator = c.is_whitespace() || "\"'`;&|(){}$<>=\\".contains(c);
-        let starts = between && !separator;
-        between = separator;
-        if starts { command.get(at..) } else { None }
+/// What stands behind each place where a text begins and a word does, which is where a command could begin.
+fn behind_words<'a>(line: &'a str, text: &'a str) -> impl Iterator<Item = &'a str> {
+    let begins_word = text.chars().next().is_some_and(|first| !separates(first));
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        if !begins_word {
+            return None;
+        }
+        loop {
+            let at = from + line.get(from..)?.find(text)?;
+            from = at + line.get(at..)?.chars().next()?.len_utf8();
+            if line.get(..at)?.chars().next_back().is_none_or(separates) {
+                return line.get(at + text.len()..);
+            }
+        }
     })
+}
+
+/// Whether a character stands between words, where a command could begin behind it.
+fn separates(c: char) -> bool {
+    c.is_whitespace() || "\"'`;&|(){}$<>=\\".contains(c)
 }
 
 #[cfg(test)]
