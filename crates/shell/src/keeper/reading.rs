@@ -43,7 +43,7 @@ pub fn of(terminal: &OwnedFd, shell: Pid) -> Reading {
         (false, _) if group == shell => Reading::Nothing,
         (false, _) => Reading::Keys,
         (true, false) => Reading::Nothing,
-        (true, true) if is_read(terminal, group) => Reading::Line,
+        (true, true) if is_read(terminal, group, shell) => Reading::Line,
         (true, true) => Reading::Nothing,
     }
 }
@@ -54,13 +54,15 @@ pub fn is_secret(terminal: &OwnedFd) -> bool {
     modes.is_ok_and(|modes| modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO))
 }
 
-fn is_read(terminal: &OwnedFd, group: Pid) -> bool {
+/// By that name our own hooks in the shell look for lines that nobody took: the shell reads by the other one only.
+fn is_read(terminal: &OwnedFd, group: Pid, shell: Pid) -> bool {
     let Ok(name) = rustix::pty::ptsname(terminal, Vec::new()) else {
         return false;
     };
     let name = Path::new(OsStr::from_bytes(name.as_bytes()));
     // Most often it is the first of the group.
-    let reads = |id: Pid| read_by(id).is_some_and(|file| file == name || file == Path::new(OWN_TERMINAL));
+    let reads =
+        |id: Pid| read_by(id).is_some_and(|file| file == name || (id != shell && file == Path::new(OWN_TERMINAL)));
     reads(group) || processes::of_group(group).into_iter().any(reads)
 }
 
