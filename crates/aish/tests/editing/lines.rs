@@ -1,5 +1,6 @@
 //! Several rows, pastes, and the line in another editor.
 
+use super::support::{default_wait, poll_until};
 use super::*;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -81,9 +82,14 @@ fn another_editor() {
     assert_eq!(count(&terminal.history_text(), "edited"), 0, "it ran");
     std::fs::write(&script, "#!/bin/sh\nprintf gone >\"$1\"\nprintf failed >mode\nexit 1\n").unwrap();
     terminal.send(&format!("{CTRL_X}{CTRL_E}"));
-    terminal.wait_for("the end of an editor that fails", |_| read("mode") == "failed");
+    poll_until("the end of an editor that fails", default_wait(), || {
+        (read("mode") == "failed").then_some(())
+    });
     terminal.wait_for("the line as it was", |screen| {
         screen.contents().contains("· echo twice")
+    });
+    poll_until("keys to be read again", default_wait(), || {
+        terminal.reads_keys().then_some(())
     });
     terminal.send(key::ENTER);
     terminal.wait_for("both outputs", |screen| {
