@@ -1,5 +1,7 @@
 //! `aish sessions`: the ledger read by a person. Nothing here changes it.
 
+mod keys;
+
 use crate::app::App;
 use crate::cli::{ExportFormat, Sessions};
 use crate::failure::{DONE, Failure};
@@ -31,11 +33,17 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
     match what {
         Sessions::List => list(store.as_ref(), &redactor).await,
         Sessions::Show { id } => {
+            let id = &store.find(id).await?;
+            learn_keys(store.as_ref(), app, &redactor, id).await?;
             let shown = export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await?;
             say_what_waits(store.as_ref(), &redactor, id).await?;
             Ok(shown)
         }
-        Sessions::Export { id, format, file } => export(store.as_ref(), &redactor, id, *format, file.as_deref()).await,
+        Sessions::Export { id, format, file } => {
+            let id = &store.find(id).await?;
+            learn_keys(store.as_ref(), app, &redactor, id).await?;
+            export(store.as_ref(), &redactor, id, *format, file.as_deref()).await
+        }
     }
 }
 
@@ -72,32 +80,48 @@ async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
     print(&out)
 }
 
+/// Teaches the keys that the session says itself, before anything of it is written: what was printed early may be named late.
+async fn learn_keys(store: &dyn Store, app: &App, redactor: &Redactor, session: &SessionId) -> Result<(), Failure> {
+    let withheld = app.withheld();
+    let mut seq = 0;
+    loop {
+        let events: Vec<RawEvent> = store.load_raw(session, seq, EXPORT_EVENTS_AT_ONCE).await?;
+        let Some(last) = events.last() else {
+            return Ok(());
+        };
+        seq = last.seq;
+        for event in &events {
+            keys::learn(&event.content, &withheld, redactor);
+            keys::learn(&event.data, &withheld, redactor);
+        }
+    }
+}
+
 async fn export(
     store: &dyn Store,
     redactor: &Redactor,
-    id: &str,
+    session: &SessionId,
     format: ExportFormat,
     file: Option<&Path>,
 ) -> Result<u8, Failure> {
-    let session = store.find(id).await?;
     let mut sink: Box<dyn std::io::Write> = match file {
         None => Box::new(std::io::stdout().lock()),
         Some(path) => Box::new(create_private(path)?),
     };
     let mut seq = 0;
     let mut head = match format {
-        ExportFormat::Markdown => markdown_head(&session, &title(store, &session).await?),
+        ExportFormat::Markdown => markdown_head(session, &title(store, session).await?),
         ExportFormat::Jsonl => String::new(),
     };
     loop {
-        let events: Vec<RawEvent> = store.load_raw(&session, seq, EXPORT_EVENTS_AT_ONCE).await?;
+        let events: Vec<RawEvent> = store.load_raw(session, seq, EXPORT_EVENTS_AT_ONCE).await?;
         let Some(last) = events.last() else { break };
         seq = last.seq;
         let mut text = std::mem::take(&mut head);
         match format {
             ExportFormat::Jsonl => {
                 for event in &events {
-                    text.push_str(&jsonl_line(&session, event));
+                    text.push_str(&jsonl_line(session, event));
                     text.push('\n');
                 }
             }
@@ -124,9 +148,8 @@ async fn export(
 }
 
 /// Names the calls that wait for an answer, and how to give one (SPEC 5.6).
-async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &str) -> Result<(), Failure> {
-    let id = store.find(id).await?;
-    let session = Session::load(id.clone(), store.load(&id, 0).await?);
+async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &SessionId) -> Result<(), Failure> {
+    let session = Session::load(id.clone(), store.load(id, 0).await?);
     let calls = match session.open_turn().map(Turn::next) {
         Some(Step::AskApproval(calls)) => calls,
         Some(Step::AwaitPerson(jobs)) => {

@@ -31,7 +31,7 @@ impl Withheld {
     }
 
     /// Whether it holds a key.
-    fn is_key(&self, name: &str) -> bool {
+    pub fn is_key(&self, name: &str) -> bool {
         name.ends_with(KEY_END) || self.keys.iter().any(|key| key == name)
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::person::Expected::{Exits, In, Mentions, Prints, Succeeds};
 use crate::person::{ALL, BASH, Desk, FISH, POSIX, play};
+use crate::support::ledger::only_session;
 use crate::support::pty::key;
 
 /// SPEC 8.2: `cd`, `cd -` and a bare `cd`.
@@ -353,4 +354,24 @@ fn the_shells_own_history() {
             ("history | grep -c '[_]_aish'", Mentions("0")),
         ],
     );
+}
+
+/// SPEC 10.5: a key that only the shell's start-up files export is in no export of the session, once the session said whose it is: not
+/// where it was printed with its name, and not where it was printed before.
+#[test]
+fn keys_of_start_up_files() {
+    for inner in ALL {
+        let person = Desk::with(*inner)
+            .start_up("export RC_API_KEY=known-to-the-shell-1\n")
+            .sit_down();
+        assert!(person.runs("echo it is $RC_API_KEY").output.contains("it is"));
+        person.types("env | grep RC_API");
+        let id = only_session(&person.sandbox);
+        for arguments in [&["sessions", "export", &id][..], &["sessions", "show", &id]] {
+            let exported = person.sandbox.run(arguments).success().stdout;
+            assert!(exported.contains("it is [redacted:RC_API_KEY]"), "{exported}");
+            assert!(!exported.contains("known-to-the-shell"), "{exported}");
+        }
+        person.leaves();
+    }
 }
