@@ -310,7 +310,7 @@ impl Keeper {
                 | Phase::Questioned
                 | Phase::Running
                 | Phase::Over(_)
-                | Phase::Taking(_)
+                | Phase::Taking(..)
                 | Phase::Withdrawn(_)
                 | Phase::Ahead
                 | Phase::Asked,
@@ -339,7 +339,10 @@ impl Keeper {
                     current.ahead.handed_back(&text);
                 }
             }
-            Step::Taken(outcome, text) => self.taken(outcome, text),
+            Step::Taken { outcome, text, beside } => {
+                self.beside(&beside);
+                self.taken(outcome, text);
+            }
             Step::Withdraw => self.withdraw(),
             Step::Answered => self.answered(),
         }

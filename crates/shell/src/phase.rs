@@ -26,8 +26,9 @@ pub enum Phase {
     Running,
     /// It is over; the prompt is not there yet.
     Over(Outcome),
-    /// It is over, and the prompt is there; what stands in the line editor is being taken out of it.
-    Taking(Outcome),
+    /// It is over, and the prompt is there; what stands in the line editor is being taken out of it. With what came meanwhile: of the
+    /// line editor, which draws that and takes it away, or of jobs.
+    Taking(Outcome, Vec<u8>),
     /// What was typed is not run, and is being withdrawn.
     Withdrawn(NotRun),
     /// Something runs that we did not type: keys that were pressed before the last command was over.
@@ -82,8 +83,12 @@ pub enum Step {
     Prompted(Outcome),
     /// A line that was typed ahead.
     Ahead(Vec<u8>),
-    /// What stood in the line editor, and the command is finished.
-    Taken(Outcome, Vec<u8>),
+    /// What stood in the line editor, and the command is finished; with what is not drawn by the line editor.
+    Taken {
+        outcome: Outcome,
+        text: Vec<u8>,
+        beside: Vec<u8>,
+    },
     /// The hidden line was run.
     Answered,
 }
@@ -117,7 +122,7 @@ impl Phase {
             | Self::Questioned
             | Self::Running
             | Self::Over(_)
-            | Self::Taking(_)
+            | Self::Taking(..)
             | Self::Withdrawn(_)
             | Self::Ahead
             | Self::Asked => Step::None,
@@ -126,7 +131,7 @@ impl Phase {
 
     /// What stands in the line editor is taken first; to be called at [`Step::Prompted`] and [`Step::Refused`].
     pub fn taking(&mut self, outcome: Outcome) {
-        *self = Self::Taking(outcome);
+        *self = Self::Taking(outcome, Vec::new());
     }
 
     fn output(&mut self, bytes: Vec<u8>) -> Step {
@@ -152,8 +157,12 @@ impl Phase {
             Self::Questioned | Self::Running => Step::Show(bytes),
             Self::Withdrawn(_) => Step::None,
             Self::Starting | Self::Idle | Self::Over(_) | Self::Ahead | Self::Asked => Step::Beside(bytes),
-            // The line editor draws what stands in it, and takes it away.
-            Self::Taking(_) => Step::None,
+            Self::Taking(_, meanwhile) if meanwhile.len() < SAID_BYTES_MAX => {
+                meanwhile.extend(bytes);
+                Step::None
+            }
+            // No line editor draws so much.
+            Self::Taking(..) => Step::Beside(bytes),
         }
     }
 
@@ -175,7 +184,7 @@ impl Phase {
                 self.becomes(Self::Idle, Step::Prompted(Outcome::Withdrawn(why)))
             }
             // A prompt that is drawn again.
-            Self::Idle | Self::Typed(_) | Self::Running | Self::Taking(_) | Self::Ahead | Self::Asked => Step::None,
+            Self::Idle | Self::Typed(_) | Self::Running | Self::Taking(..) | Self::Ahead | Self::Asked => Step::None,
         }
     }
 
@@ -187,7 +196,7 @@ impl Phase {
             Self::Starting
             | Self::Running
             | Self::Over(_)
-            | Self::Taking(_)
+            | Self::Taking(..)
             | Self::Withdrawn(_)
             | Self::Ahead
             | Self::Asked => Step::None,
@@ -201,7 +210,7 @@ impl Phase {
             | Self::Idle
             | Self::Running
             | Self::Over(_)
-            | Self::Taking(_)
+            | Self::Taking(..)
             | Self::Withdrawn(_)
             | Self::Ahead
             | Self::Asked => Step::None,
@@ -219,7 +228,7 @@ impl Phase {
             Self::Typed(_) | Self::Questioned => self.becomes(refused, Step::None),
             Self::Running => self.becomes(Self::Over(Outcome::Ran(status)), Step::None),
             Self::Ahead => self.becomes(Self::Idle, Step::None),
-            Self::Starting | Self::Idle | Self::Over(_) | Self::Taking(_) | Self::Withdrawn(_) | Self::Asked => {
+            Self::Starting | Self::Idle | Self::Over(_) | Self::Taking(..) | Self::Withdrawn(_) | Self::Asked => {
                 Step::None
             }
         }
@@ -235,7 +244,7 @@ impl Phase {
             | Self::Questioned
             | Self::Running
             | Self::Over(_)
-            | Self::Taking(_)
+            | Self::Taking(..)
             | Self::Withdrawn(_)
             | Self::Ahead => Step::None,
         }
@@ -243,9 +252,12 @@ impl Phase {
 
     fn taken(&mut self, text: Vec<u8>) -> Step {
         match self {
-            Self::Taking(outcome) => {
-                let outcome = *outcome;
-                self.becomes(Self::Idle, Step::Taken(outcome, text))
+            Self::Taking(outcome, meanwhile) => {
+                let (outcome, mut beside) = (*outcome, std::mem::take(meanwhile));
+                if !text.is_empty() {
+                    beside.clear();
+                }
+                self.becomes(Self::Idle, Step::Taken { outcome, text, beside })
             }
             Self::Accepted(_) | Self::Questioned | Self::Running => Step::Ahead(text),
             Self::Withdrawn(_) => self.ready(),

@@ -157,13 +157,9 @@ impl Repl {
             self.front.catch_up().await;
             let next = match self.read().await? {
                 Input::Line(line) => self.dispatch(&line).await?,
-                Input::Interrupted => {
-                    self.front.hold_back();
-                    Next::Prompt
-                }
                 Input::Why => self.dispatch_why().await?,
                 // Whoever reads is given the line that came of it.
-                Input::Edit(_) => Next::Prompt,
+                Input::Interrupted | Input::Edit(_) => Next::Prompt,
                 Input::End => self.leave().await?,
             };
             match next {
@@ -255,6 +251,10 @@ impl Repl {
                         self.front.guard.restore();
                         ReplError::Read(error)
                     })?;
+                    // What waited was to come after the line that was given up; what was typed behind the Ctrl-C was not.
+                    if taken.input == Input::Interrupted {
+                        self.front.hold_back();
+                    }
                     self.front.give_back(&taken.unread);
                     return Ok(taken.input);
                 }

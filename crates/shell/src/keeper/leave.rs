@@ -57,7 +57,7 @@ impl Keeper {
             | Phase::Questioned
             | Phase::Running
             | Phase::Over(_)
-            | Phase::Taking(_)
+            | Phase::Taking(..)
             | Phase::Withdrawn(_)
             | Phase::Ahead
             | Phase::Asked => Stage::Started,

@@ -53,7 +53,7 @@ impl Keeper {
             | Phase::Idle
             | Phase::Typed(_)
             | Phase::Questioned
-            | Phase::Taking(_)
+            | Phase::Taking(..)
             | Phase::Withdrawn(_)
             | Phase::Asked => false,
         };

@@ -66,7 +66,7 @@ impl Keeper {
         if self.phase_due().is_some_and(|due| now >= due) {
             match self.phase {
                 Phase::Typed(_) | Phase::Accepted(_) => self.give_up(NotRun::NoAnswer),
-                Phase::Over(outcome) | Phase::Taking(outcome) => self.finish(outcome.into()),
+                Phase::Over(outcome) | Phase::Taking(outcome, _) => self.finish(outcome.into()),
                 Phase::Withdrawn(why) => self.finish(Ended::NotRun(why)),
                 Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {}
             }
@@ -101,7 +101,7 @@ impl Keeper {
     fn phase_due(&self) -> Option<Instant> {
         let wait_ms = match self.phase {
             Phase::Typed(_) | Phase::Accepted(_) => BEGIN_MAX_MS,
-            Phase::Over(_) | Phase::Taking(_) => OVER_GRACE_MS,
+            Phase::Over(_) | Phase::Taking(..) => OVER_GRACE_MS,
             Phase::Withdrawn(_) => WITHDRAWN_GRACE_MS,
             Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {
                 return None;
@@ -120,7 +120,7 @@ impl Keeper {
 
     /// When the line editor has had its time to give what stands in it.
     fn taken_due(&self) -> Option<Instant> {
-        let Phase::Taking(_) = self.phase else { return None };
+        let Phase::Taking(..) = self.phase else { return None };
         Some(self.since + Duration::from_millis(TAKEN_MAX_MS))
     }
 
@@ -135,7 +135,7 @@ impl Keeper {
     fn is_waited_for(&self) -> bool {
         match self.phase {
             Phase::Typed(_) | Phase::Accepted(_) | Phase::Withdrawn(_) => self.current.is_some(),
-            Phase::Starting | Phase::Idle | Phase::Over(_) | Phase::Taking(_) | Phase::Ahead | Phase::Asked => {
+            Phase::Starting | Phase::Idle | Phase::Over(_) | Phase::Taking(..) | Phase::Ahead | Phase::Asked => {
                 self.current.is_none() && !self.queue.is_empty()
             }
             Phase::Questioned | Phase::Running => false,
@@ -152,7 +152,7 @@ impl Keeper {
             | Phase::Typed(_)
             | Phase::Accepted(_)
             | Phase::Over(_)
-            | Phase::Taking(_)
+            | Phase::Taking(..)
             | Phase::Withdrawn(_)
             | Phase::Ahead
             | Phase::Asked => self.is_waited_for() && !is_patient,

@@ -78,7 +78,7 @@ impl Keeper {
             | Phase::Accepted(_)
             | Phase::Questioned
             | Phase::Over(_)
-            | Phase::Taking(_)
+            | Phase::Taking(..)
             | Phase::Withdrawn(_)
             | Phase::Ahead
             | Phase::Asked => false,

@@ -140,7 +140,7 @@ proptest! {
     fn one_end(pieces in pieces()) {
         let mut phase = Phase::Typed(Vec::new());
         let steps: Vec<Step> = pieces.into_iter().map(|piece| phase.step(piece)).collect();
-        let is_end = |step: &&Step| matches!(step, Step::Prompted(_) | Step::Refused(_) | Step::Taken(..));
+        let is_end = |step: &&Step| matches!(step, Step::Prompted(_) | Step::Refused(_) | Step::Taken { .. });
         prop_assert!(steps.iter().filter(is_end).count() <= 1, "{steps:?}");
         let end = steps.iter().position(|step| is_end(&step)).unwrap_or(steps.len());
         // Nothing is handed back as typed ahead behind the end.
