@@ -156,7 +156,7 @@ impl Reading<'_> {
                 let value = node.child_by_field_name("value").map(|value| self.word(&value));
                 let assignment = name.map(|name| Assignment {
                     name,
-                    value: value.unwrap_or_else(words::empty),
+                    value: value.unwrap_or_else(|| words::plain("")),
                 });
                 self.parts.assignments.extend(assignment);
                 Ok(())
@@ -245,8 +245,7 @@ impl Reading<'_> {
     }
 
     /// Takes a command in, and what it runs.
-    fn command(&mut self, sets: Vec<Word>, words: Vec<Word>) -> Result<(), NotUnderstood> {
-        let (mut sets, mut words) = (sets, words);
+    fn command(&mut self, mut sets: Vec<Word>, mut words: Vec<Word>) -> Result<(), NotUnderstood> {
         let mut by = self.code.by.clone();
         loop {
             if self.parts.commands.len() >= COMMANDS_MAX {
@@ -259,34 +258,18 @@ impl Reading<'_> {
                 inner: Inner::None,
             };
             let wrapped = wrappers::wrapped(&command);
-            if wrapped != Wrapped::Nothing {
-                by.push(command.name().unwrap_or_default().to_owned());
-            }
-            let next = match wrapped {
-                Wrapped::Nothing => None,
-                Wrapped::Hidden => {
-                    command.inner = Inner::Hidden;
-                    None
-                }
-                Wrapped::Code(code) => {
-                    command.inner = wrappers::inner(&command);
-                    self.waiting.push(Code {
-                        text: code,
-                        by: by.clone(),
-                        level: self.code.level + 1,
-                    });
-                    None
-                }
-                Wrapped::Words(inner) => {
-                    command.inner = wrappers::inner(&command);
-                    Some(inner)
-                }
-            };
+            command.inner = wrappers::inner(&command, &wrapped);
+            by.push(command.name().unwrap_or_default().to_owned());
             self.parts.commands.push(command);
-            match next {
-                Some(_) if by.len() > LEVELS_MAX => return Err(NotUnderstood::TooDeep),
-                Some(inner) => words = inner,
-                None => return Ok(()),
+            match wrapped {
+                Wrapped::Nothing | Wrapped::Hidden => return Ok(()),
+                Wrapped::Code(text) => {
+                    let level = self.code.level + 1;
+                    self.waiting.push(Code { text, by, level });
+                    return Ok(());
+                }
+                Wrapped::Words(_) if by.len() > LEVELS_MAX => return Err(NotUnderstood::TooDeep),
+                Wrapped::Words(inner) => words = inner,
             }
         }
     }

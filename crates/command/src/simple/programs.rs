@@ -1,6 +1,6 @@
 //! Programs that run what they are told in a way of their own: `find`, `git`, `awk`, and builtins of the shell.
 
-use super::words::unknown;
+use super::words::{plain, unknown};
 use super::wrappers::Wrapped;
 use aish_core::parts::Word;
 
@@ -14,8 +14,7 @@ pub(super) fn find(arguments: &[Word]) -> Wrapped {
     if arguments.iter().any(|word| word.value.is_none()) {
         return Wrapped::Hidden;
     }
-    let value = |word: &Word| word.value.clone().unwrap_or_default();
-    let is_one_of = |word: &Word, options: &[&str]| options.contains(&value(word).as_str());
+    let is_one_of = |word: &Word, options: &[&str]| word.value.as_deref().is_some_and(|value| options.contains(&value));
     if arguments.iter().any(|word| is_one_of(word, &FIND_WRITES)) {
         return Wrapped::Hidden;
     }
@@ -34,11 +33,8 @@ pub(super) fn find(arguments: &[Word]) -> Wrapped {
             // A name of a file stands there for what is found.
             let inner: Vec<Word> = inner
                 .map(|word| {
-                    if value(word).contains("{}") {
-                        unknown(&word.text)
-                    } else {
-                        word.clone()
-                    }
+                    let is_name = word.value.as_deref().is_some_and(|value| value.contains("{}"));
+                    if is_name { unknown(&word.text) } else { word.clone() }
                 })
                 .collect();
             if inner.is_empty() {
@@ -49,14 +45,6 @@ pub(super) fn find(arguments: &[Word]) -> Wrapped {
         }
         // One is enough for what people write; more of them are for a person to read.
         (Some(_), Some(_), _) | (Some(_), None, true) => Wrapped::Hidden,
-    }
-}
-
-fn plain(text: &str) -> Word {
-    Word {
-        text: text.to_owned(),
-        value: Some(text.to_owned()),
-        expands: false,
     }
 }
 

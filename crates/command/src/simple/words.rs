@@ -3,11 +3,11 @@
 use aish_core::parts::Word;
 use tree_sitter::Node;
 
-/// One that says nothing.
-pub(super) fn empty() -> Word {
+/// One that says what it looks like.
+pub(super) fn plain(text: &str) -> Word {
     Word {
-        text: String::new(),
-        value: Some(String::new()),
+        text: text.to_owned(),
+        value: Some(text.to_owned()),
         expands: false,
     }
 }

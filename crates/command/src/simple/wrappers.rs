@@ -133,7 +133,7 @@ impl Wrapper {
         let mut rest = arguments;
         let mut words_left = self.words;
         while let Some((word, behind)) = rest.split_first() {
-            let Some(value) = word.value.as_deref().filter(|_| !word.expands) else {
+            let Some(value) = word.certain() else {
                 return Wrapped::Hidden;
             };
             rest = if value == "--" || self.alone.contains(&value) {
@@ -252,16 +252,21 @@ const RUN_ALONE: [&str; 12] = [
     "time", "nice", "ionice", "nohup", "timeout", "stdbuf", "command", "builtin", "eval", "sh", "bash", "dash",
 ];
 
-/// What is said of a command whose inner one is seen. With variables set for it, or as a program at a certain path, it may be another.
-pub(super) fn inner(command: &SimpleCommand) -> Inner {
+/// What is said of a command that runs that. With variables set for it, or as a program at a certain path, it may be another.
+pub(super) fn inner(command: &SimpleCommand, wrapped: &Wrapped) -> Inner {
     let is_alone = command.sets.is_empty() && command.name().is_some_and(|name| RUN_ALONE.contains(&name));
-    if is_alone { Inner::Alone } else { Inner::Seen }
+    match wrapped {
+        Wrapped::Nothing => Inner::None,
+        Wrapped::Hidden => Inner::Hidden,
+        Wrapped::Code(_) | Wrapped::Words(_) if is_alone => Inner::Alone,
+        Wrapped::Code(_) | Wrapped::Words(_) => Inner::Seen,
+    }
 }
 
 fn shell(arguments: &[Word]) -> Wrapped {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
-        let Some(value) = word.value.as_deref().filter(|_| !word.expands) else {
+        let Some(value) = word.certain() else {
             return Wrapped::Hidden;
         };
         if matches!(value, "-o" | "-O" | "+o" | "+O") {
@@ -280,9 +285,6 @@ fn shell(arguments: &[Word]) -> Wrapped {
 }
 
 fn joined(words: &[Word]) -> Option<String> {
-    let values: Option<Vec<&str>> = words
-        .iter()
-        .map(|word| word.value.as_deref().filter(|_| !word.expands))
-        .collect();
+    let values: Option<Vec<&str>> = words.iter().map(Word::certain).collect();
     values.map(|values| values.join(" "))
 }

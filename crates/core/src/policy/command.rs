@@ -9,6 +9,7 @@
 //! that runs what nobody sees, a variable that is set for what follows, a file that is written to or read from.
 
 use super::pattern::Text;
+use super::rule::READ_TOOL;
 use super::{Policy, Rule};
 use crate::action::Action;
 use crate::parts::{Inner, Parts, Redirect, SimpleCommand, Word};
@@ -17,9 +18,8 @@ use std::path::PathBuf;
 
 /// Files that are nowhere, or the process's own.
 const FILES_OF_NOBODY: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"];
-/// The tools by whose rules a redirection is judged.
+/// The tool by whose rules a redirection is judged, where it does not only read.
 const WRITE_TOOL: &str = "file_write";
-const READ_TOOL: &str = "file_read";
 
 /// A call as deny and ask rules look at it; made once for all of them.
 pub(super) struct Looked<'a> {

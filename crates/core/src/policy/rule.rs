@@ -142,7 +142,7 @@ impl Rule {
 const COMMAND_TOOL: &str = "bash";
 /// The tool that shows what is in files it was not told of by name, and the one whose rules it must obey as well.
 const SEARCH_TOOL: &str = "grep";
-const READ_TOOL: &str = "file_read";
+pub(super) const READ_TOOL: &str = "file_read";
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
