@@ -5,6 +5,8 @@
 //! program is the person's own business, until it ends.
 
 use crate::dialect::Dialect;
+use crate::processes;
+use rustix::process::Pid;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,8 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// Arguments that leave a shell the one a person would have at a terminal, with the usual start-up files.
 const USUAL: [&[u8]; 6] = [b"-i", b"-l", b"-il", b"-li", b"--login", b"--interactive"];
-/// What the system puts behind the name of a program whose file was replaced meanwhile.
-const DELETED: &[u8] = b" (deleted)";
 
 /// What a shell has become.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,20 +36,20 @@ pub struct Successor {
 }
 
 /// Looks; `None` while it is the shell that was started with its files in that folder, or nobody can tell.
-pub fn became(process: u32, folder: &Path) -> Option<Became> {
-    let place = |name: &str| format!("/proc/{process}/{name}");
-    let arguments = fs::read(place("cmdline")).ok()?;
-    let environment = fs::read(place("environ")).ok()?;
+pub fn became(process: Pid, folder: &Path) -> Option<Became> {
+    let place = |name: &str| format!("/proc/{}/{name}", process.as_raw_nonzero());
     // Of one that ends, or is just being replaced, there is nothing to see.
-    if arguments.is_empty() || environment.is_empty() {
+    let is_ours_or_nothing = |text: &[u8]| text.is_empty() || has(text, folder.as_os_str().as_bytes());
+    let arguments = fs::read(place("cmdline")).ok()?;
+    if is_ours_or_nothing(&arguments) {
         return None;
     }
-    let folder = folder.as_os_str().as_bytes();
-    if has(&arguments, folder) || has(&environment, folder) {
+    let environment = fs::read(place("environ")).ok()?;
+    if is_ours_or_nothing(&environment) {
         return None;
     }
-    let program = fs::read_link(place("exe")).ok()?;
-    let program = without_end(&program);
+    // Its file may have been replaced meanwhile.
+    let program = processes::named(&processes::program(process)?);
     if Dialect::of(&program).is_some() && is_usual(&arguments) {
         return Some(Became::Shell(Successor {
             program,
@@ -63,11 +63,6 @@ pub fn became(process: u32, folder: &Path) -> Option<Became> {
 
 fn has(all: &[u8], part: &[u8]) -> bool {
     all.windows(part.len().max(1)).any(|window| window == part)
-}
-
-fn without_end(program: &Path) -> PathBuf {
-    let bytes = program.as_os_str().as_bytes();
-    PathBuf::from(OsStr::from_bytes(bytes.strip_suffix(DELETED).unwrap_or(bytes)))
 }
 
 /// Whether these arguments, the first of which is the name, are those of a shell at a terminal.
@@ -116,7 +111,7 @@ mod tests {
     fn seen(child: &mut Child, folder: &str) -> Option<Became> {
         let found = (0..POLLS_MAX).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(5));
-            became(child.id(), Path::new(folder))
+            became(Pid::from_child(child), Path::new(folder))
         });
         child.kill().unwrap();
         child.wait().unwrap();
@@ -154,11 +149,11 @@ mod tests {
     #[test]
     fn ours() {
         let mut child = started("/bin/sleep", &["1000"]);
-        let there = (0..POLLS_MAX).any(|_| became(child.id(), Path::new("/nowhere")).is_some());
+        let id = Pid::from_child(&child);
+        let there = (0..POLLS_MAX).any(|_| became(id, Path::new("/nowhere")).is_some());
         assert!(there);
-        assert_eq!(became(child.id(), Path::new("blue")), None);
-        assert_eq!(became(child.id(), Path::new("1000")), None);
-        let id = child.id();
+        assert_eq!(became(id, Path::new("blue")), None);
+        assert_eq!(became(id, Path::new("1000")), None);
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(became(id, Path::new("/nowhere")), None);

@@ -1,8 +1,10 @@
 //! The thread that looks after one shell: it alone reads and writes the shell's terminal.
 //!
-//! Commands wait in a queue until the shell waits for one; [`beside`] is about what is written meanwhile, [`ask`] about hidden lines, [`patience`] about what has to happen
-//! though nothing came, and about the person who would not wait; [`ahead`] about keys that no program took, [`held`] about those that were pressed before, [`interrupt`] about a
-//! Ctrl-C that a shell loses, [`mend`] about a prompt without marks, [`leave`] about the end.
+//! Commands wait in a queue until the shell waits for one; [`beside`] is about what is written meanwhile, [`ask`] about hidden
+//! lines, [`patience`] about what has to happen though nothing came, and about the person who would not wait; [`ahead`] about keys
+//! that no program took, [`held`] about those that were pressed before, and [`reading`] about who wants them; [`interrupt`] about a
+//! Ctrl-C that a shell loses, [`process`] about a shell that is stopped or becomes another program, [`mend`] about a prompt without
+//! marks, [`leave`] about the end.
 
 mod ahead;
 mod ask;
@@ -22,7 +24,7 @@ use crate::live::{Ended, Ran, Relay, Shared, Size};
 use crate::marks::{Keys, Marks, Piece};
 use crate::phase::{Outcome, Phase, Step};
 use crate::processes;
-use ahead::{Ahead, Taking};
+use ahead::{Ahead, Taking, nonblocking};
 use beside::Aside;
 use held::Held;
 use interrupt::Pressed;
@@ -31,8 +33,7 @@ pub use process::Stops;
 use process::Watched;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::OFlags;
-use rustix::process::{Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::LocalModes;
 use std::collections::VecDeque;
 use std::io;
@@ -116,7 +117,7 @@ pub struct Keeper {
     /// What is still to be written to the shell.
     pending: VecDeque<u8>,
     aside: Aside,
-    /// When Ctrl-C was last pressed to withdraw a line.
+    /// When Ctrl-C was last pressed to withdraw a line; of the one that is withdrawn now, in that phase.
     withdrawn_at: Option<Instant>,
     taking: Taking,
     /// A Ctrl-C of the person's that nobody may have got.
@@ -146,8 +147,7 @@ pub struct Kept {
 
 impl Keeper {
     pub fn new(kept: Kept) -> io::Result<Self> {
-        let flags = rustix::fs::fcntl_getfl(&kept.terminal)?;
-        rustix::fs::fcntl_setfl(&kept.terminal, flags | OFlags::NONBLOCK)?;
+        nonblocking(&kept.terminal)?;
         Ok(Self {
             terminal: kept.terminal,
             child: kept.child,
@@ -187,6 +187,11 @@ impl Keeper {
             self.end();
         })?;
         Ok(())
+    }
+
+    /// Its process.
+    fn shell(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     /// Sleeps until something happens, and does what follows.
@@ -278,6 +283,12 @@ impl Keeper {
         self.act(step);
     }
 
+    /// The shell is told to do something else.
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.entered();
+    }
+
     /// The shell does something else now.
     fn entered(&mut self) {
         self.since = Instant::now();
@@ -286,7 +297,7 @@ impl Keeper {
         }
         // As the system knows it: any name, and nobody has to say it.
         if matches!(self.phase, Phase::Over(_) | Phase::Idle)
-            && let Some(directory) = processes::directory(self.child.id())
+            && let Some(directory) = processes::directory(self.shell())
         {
             self.shared.moved(&directory);
         }
@@ -321,7 +332,7 @@ impl Keeper {
 
     fn act(&mut self, step: Step) {
         match step {
-            Step::None | Step::Started => {}
+            Step::None => {}
             Step::Show(bytes) => {
                 if let Some(current) = &mut self.current {
                     current.output.push(&bytes);
@@ -361,8 +372,7 @@ impl Keeper {
         self.pending.extend(typed.command.as_bytes());
         self.pending.extend(PASTE_END);
         self.pending.extend(self.dialect.accept());
-        self.phase = Phase::Typed(Vec::new());
-        self.entered();
+        self.enter(Phase::Typed(Vec::new()));
         self.current = Some(Current {
             held: Held::new(std::mem::take(&mut typed.relay.ahead), Instant::now()),
             unwritten: Vec::new(),
@@ -393,9 +403,6 @@ impl Keeper {
     }
 
     fn finish(&mut self, ended: Ended) {
-        if self.phase == Phase::Idle {
-            self.withdrawn_at = None;
-        }
         let Some(mut current) = self.current.take() else { return };
         current.unwritten.extend(current.held.take());
         let (typed_ahead, draft) = current.ahead.told(&self.terminal);

@@ -224,7 +224,8 @@ pub enum ShellError {
     Ended,
 }
 
-/// A running shell. It can be asked and typed into from several threads; one line after the other is run. Dropping it hangs up, as closing a terminal does: it ends, and its jobs with it.
+/// A running shell. It can be asked and typed into from several threads; one line after the other is run. Dropping it hangs up, as
+/// closing a terminal does: it ends, and its jobs with it.
 pub struct Shell {
     dialect: Dialect,
     orders: Sender<Order>,

@@ -2,10 +2,10 @@
 
 use crate::marks::{Mark, Piece};
 
-/// What leaves the line editor of bash and zsh behind on its terminal when a line was accepted: what follows is no echo of it.
-const EDITED: &[u8] = b"\x1b[?2004l";
-/// What bash begins to edit with, ahead of its prompt.
-const EDITING: &[u8] = b"\x1b[?2004h";
+/// What the line editor of bash and zsh leaves behind on its terminal when a line was accepted: what follows is no echo of it.
+pub const EDITED: &[u8] = b"\x1b[?2004l";
+/// What it begins with; that of bash does so ahead of the prompt.
+pub const EDITING: &[u8] = b"\x1b[?2004h";
 /// Bytes kept of what the shell says of a line before it runs it.
 const SAID_BYTES_MAX: usize = 64 * 1024;
 
@@ -73,13 +73,11 @@ pub enum Step {
     Show(Vec<u8>),
     /// It came while no command ran: a job's, or the shell's own.
     Beside(Vec<u8>),
-    /// The start-up files are read.
-    Started,
     /// Withdraw what was typed: it is not whole.
     Withdraw,
     /// To be shown; and what was typed is not run: the prompt is there again.
     Refused(Vec<u8>),
-    /// The command is over; what stands in the line editor can be taken ([`Phase::taking`]), or else it is finished.
+    /// The command is over; what stands in the line editor can be taken ([`Phase::Taking`]), or else it is finished.
     Prompted(Outcome),
     /// A line that was typed ahead.
     Ahead(Vec<u8>),
@@ -129,11 +127,6 @@ impl Phase {
         }
     }
 
-    /// What stands in the line editor is taken first; to be called at [`Step::Prompted`] and [`Step::Refused`].
-    pub fn taking(&mut self, outcome: Outcome) {
-        *self = Self::Taking(outcome, Vec::new());
-    }
-
     fn output(&mut self, bytes: Vec<u8>) -> Step {
         match self {
             Self::Typed(echo) => {
@@ -168,7 +161,7 @@ impl Phase {
 
     fn ready(&mut self) -> Step {
         match self {
-            Self::Starting => self.becomes(Self::Idle, Step::Started),
+            Self::Starting => self.becomes(Self::Idle, Step::None),
             Self::Over(outcome) => {
                 let outcome = *outcome;
                 self.becomes(Self::Idle, Step::Prompted(outcome))

@@ -4,9 +4,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// What the system puts behind the name of a directory that is no more.
+/// What the system puts behind the name of a file or directory that is no more.
 const DELETED: &[u8] = b" (deleted)";
 
 /// One process.
@@ -23,32 +23,26 @@ pub fn program(id: Pid) -> Option<PathBuf> {
 }
 
 /// Where a process works; `None` where it has ended, or is somebody else's. What was deleted keeps its name.
-pub fn directory(id: u32) -> Option<PathBuf> {
-    let path = fs::read_link(format!("/proc/{id}/cwd")).ok()?;
+pub fn directory(id: Pid) -> Option<PathBuf> {
+    let path = fs::read_link(format!("/proc/{}/cwd", id.as_raw_nonzero())).ok()?;
+    let name = named(&path);
+    Some(if name == path || path.exists() { path } else { name })
+}
+
+/// A file or directory by the name that it has, or had.
+pub fn named(path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
-    match bytes.strip_suffix(DELETED).filter(|_| !path.exists()) {
-        Some(name) => Some(PathBuf::from(OsStr::from_bytes(name))),
-        None => Some(path),
-    }
+    PathBuf::from(OsStr::from_bytes(bytes.strip_suffix(DELETED).unwrap_or(bytes)))
 }
 
 /// Those that live in the session of that shell, without the shell, and that began `since_ticks` after the system's start or
 /// later.
 pub fn of_session(shell: Pid, since_ticks: u64) -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let ids = ids.filter_map(Pid::from_raw).filter(|id| *id != shell);
-    let is_its = |id: &Pid| {
-        let stat = fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
-        stat_of(&String::from_utf8_lossy(&stat)).is_some_and(|stat| {
-            stat.session == shell.as_raw_nonzero().get() && stat.start_ticks >= since_ticks && stat.is_alive
-        })
-    };
-    let found = ids.filter(is_its);
-    found
-        .map(|id| Process {
+    let is_its =
+        |stat: &Stat| stat.session == shell.as_raw_nonzero().get() && stat.start_ticks >= since_ticks && stat.is_alive;
+    let others = all().filter(|(id, stat)| *id != shell && is_its(stat));
+    others
+        .map(|(id, _)| Process {
             id,
             program: program(id),
         })
@@ -57,15 +51,18 @@ pub fn of_session(shell: Pid, since_ticks: u64) -> Vec<Process> {
 
 /// Those of that group, which share a terminal's foreground.
 pub fn of_group(group: Pid) -> Vec<Pid> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let is_its = |id: &Pid| {
-        let stat = fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).unwrap_or_default();
-        stat_of(&String::from_utf8_lossy(&stat)).is_some_and(|stat| stat.group == group.as_raw_nonzero().get())
-    };
-    ids.filter_map(Pid::from_raw).filter(is_its).collect()
+    let its = all().filter(|(_, stat)| stat.group == group.as_raw_nonzero().get());
+    its.map(|(id, _)| id).collect()
+}
+
+/// All there are; none where the system does not list them.
+fn all() -> impl Iterator<Item = (Pid, Stat)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| {
+        let id = Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)?;
+        let stat = fs::read(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
+        Some((id, stat_of(&String::from_utf8_lossy(&stat))?))
+    })
 }
 
 /// Whether a process was told to outlive its terminal (`nohup`); so for one that has ended.

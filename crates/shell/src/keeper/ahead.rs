@@ -7,13 +7,12 @@
 use super::{Current, Keeper};
 use crate::dialect::Dialect;
 use crate::live::Ended;
-use crate::phase::{NotRun, Outcome};
+use crate::phase::{NotRun, Outcome, Phase};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 use rustix::termios::{SpecialCodeIndex, tcgetattr};
-use std::time::Instant;
 
 /// Bytes of keys that are kept of a command: more than can wait on their way to it.
 const AHEAD_BYTES_MAX: usize = 256 * 1024;
@@ -148,8 +147,7 @@ impl Keeper {
             (Dialect::Bash, Outcome::Ran(_)) => self.current.as_ref().is_some_and(were_pressed),
         };
         if may_be_filled && self.taking == Taking::Answered {
-            self.phase.taking(outcome);
-            self.since = Instant::now();
+            self.enter(Phase::Taking(outcome, Vec::new()));
             self.pending.extend(self.dialect.take());
         } else {
             self.finish(outcome.into());
@@ -196,18 +194,18 @@ impl Keeper {
             while let Ok(len @ 1..) = rustix::io::read(&end, &mut line) {
                 current.ahead.handed_back(line.get(..len).unwrap_or_default());
             }
-            if current.ahead.pressed.len() < QUEUE_BYTES || !comes_up(&end) {
+            if current.ahead.pressed.len() < QUEUE_BYTES || !comes_up(&end, COMES_UP_MS) {
                 return;
             }
         }
     }
 }
 
-/// Whether more lines come up behind those that were read.
-fn comes_up(end: &OwnedFd) -> bool {
+/// Whether there is something to read, waiting for it that long; less than a second.
+pub fn comes_up(end: &OwnedFd, wait_ms: i64) -> bool {
     let wait = Timespec {
         tv_sec: 0,
-        tv_nsec: COMES_UP_MS * 1_000_000,
+        tv_nsec: wait_ms * 1_000_000,
     };
     let mut sources = [PollFd::new(end, PollFlags::IN)];
     let _ = poll(&mut sources, Some(&wait));

@@ -24,8 +24,7 @@ impl Keeper {
                 continue;
             }
             self.pending.extend(self.dialect.ask());
-            self.phase = Phase::Asked;
-            self.entered();
+            self.enter(Phase::Asked);
             self.asking = Some(asked);
             return;
         }
@@ -52,8 +51,7 @@ impl Keeper {
         late.into_iter().for_each(not_answered);
         if let Some(asked) = self.asking.take_if(|asked| now >= asked.until) {
             not_answered(asked);
-            self.phase = Phase::Withdrawn(NotRun::NoAnswer);
-            self.entered();
+            self.enter(Phase::Withdrawn(NotRun::NoAnswer));
             self.withdraw();
         }
     }

@@ -4,14 +4,13 @@
 //! to the command once it reads ([`reading`]): written to the shell's terminal at once, a command that reads nothing would have all
 //! of them echoed. A key that is pressed while it runs goes behind them. What it has not read comes back.
 
-use super::reading::{self, Reading};
+use super::reading::{self, Reader, Reading};
 use super::{CTRL_C, Keeper};
 use crate::phase::Phase;
-use rustix::process::Pid;
 use std::time::{Duration, Instant};
 
 const CTRL_D: u8 = 0x04;
-/// How soon it is looked again whether the command reads, behind a line that it was given and at first.
+/// How soon it is looked again whether the command reads, behind a line that it was given behind one who was seen to read, and at first.
 const LOOK_MS: u64 = 5;
 /// The same for a command that does not seem to: the pauses double until then.
 const LOOK_MS_MAX: u64 = 160;
@@ -22,6 +21,8 @@ pub struct Held {
     keys: Vec<u8>,
     next_look: Instant,
     pause_ms: u64,
+    /// Who was seen to wait for a line at the last look.
+    seen: Option<Reader>,
 }
 
 impl Held {
@@ -31,6 +32,7 @@ impl Held {
             keys,
             next_look: now,
             pause_ms: LOOK_MS,
+            seen: None,
         }
     }
 
@@ -74,13 +76,17 @@ impl Keeper {
         if self.held_due().is_none_or(|due| now < due) {
             return;
         }
-        let Some(shell) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
-            return;
-        };
+        let shell = self.shell();
         let Some(current) = &mut self.current else { return };
+        let seen = current.held.seen.take();
         let keys = match reading::of(&self.terminal, shell) {
             Reading::Nothing => return current.held.not_read(now),
-            Reading::Line => current.held.take_line(),
+            Reading::Line(reader) if seen == Some(reader) => current.held.take_line(),
+            // A line in the wrong hands is worse than one that waits: a password prompt would take it for the password.
+            Reading::Line(reader) => {
+                current.held.seen = Some(reader);
+                Vec::new()
+            }
             Reading::Keys => current.held.take(),
         };
         current.held.look_in(now, LOOK_MS);

@@ -93,7 +93,7 @@ impl Keeper {
     /// `None` where nobody can tell.
     fn possessor(&self) -> Option<Possessor> {
         let group = rustix::termios::tcgetpgrp(&self.terminal).ok()?;
-        let shell = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)?;
+        let shell = self.shell();
         // Nobody has it where a program has just ended; the shell takes it next.
         if group == shell || test_kill_process_group(group) == Err(Errno::SRCH) {
             return Some(Possessor::Shell);

@@ -4,11 +4,11 @@
 //! forgotten the shell's own handler: the signal is lost, and the program would run for ever with nobody left to see it. So what
 //! the line at the shell had just started is hung up after the shell, until it is gone. A job that was let go (`disown`) stays.
 
+use super::ahead::comes_up;
 use super::{Keeper, Next};
 use crate::live::{End, Ended, Ending, Stage};
 use crate::phase::{Phase, Step};
 use crate::processes::{self, Process, TICKS_PER_S};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -70,17 +70,12 @@ impl Keeper {
     }
 
     fn read_rest(&mut self) -> bool {
-        let mut sources = [PollFd::new(&self.terminal, PollFlags::IN)];
-        let now = Timespec::default();
-        let _ = poll(&mut sources, Some(&now));
-        let has_more = sources.iter().any(|source| source.revents().contains(PollFlags::IN));
-        has_more && self.read() == Next::GoOn
+        comes_up(&self.terminal, 0) && self.read() == Next::GoOn
     }
 
     /// As a terminal that is closed does; a shell that does not mind is killed.
     fn hang_up(&mut self) {
-        let Ok(id) = i32::try_from(self.child.id()) else { return };
-        let Some(shell) = Pid::from_raw(id) else { return };
+        let shell = self.shell();
         let just_now = processes::now_ticks().saturating_sub(JUST_STARTED_TICKS);
         let _ = kill_process(shell, Signal::HUP);
         let since = match hung_up(shell) {

@@ -5,12 +5,9 @@
 //! pastes. Where nothing is marked then, a key of ours has the shell mark its prompt and hook itself up again.
 
 use super::Keeper;
-use crate::phase::Phase;
+use crate::phase::{EDITED, EDITING, Phase};
 use std::time::{Duration, Instant};
 
-/// What a line editor begins with, and what it ends with.
-const BEGINS: &[u8] = b"\x1b[?2004h";
-const ENDS: &[u8] = b"\x1b[?2004l";
 /// How long the mark of a prompt may come behind its line editor.
 const MARK_MAX_MS: u64 = 100;
 
@@ -33,13 +30,13 @@ impl LineEditor {
     pub fn read(&mut self, bytes: &[u8]) {
         self.tail.extend(bytes);
         let last = |wanted: &[u8]| self.tail.windows(wanted.len()).rposition(|window| window == wanted);
-        let (begins, ends) = (last(BEGINS), last(ENDS));
+        let (begins, ends) = (last(EDITING), last(EDITED));
         if begins > ends {
             self.since = Some(Instant::now());
         } else if ends.is_some() {
             self.since = None;
         }
-        let done = self.tail.len().saturating_sub(BEGINS.len() - 1);
+        let done = self.tail.len().saturating_sub(EDITING.len() - 1);
         self.tail.drain(..done);
     }
 }

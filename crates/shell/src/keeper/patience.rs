@@ -80,8 +80,7 @@ impl Keeper {
         }
         if self.taken_due().is_some_and(|due| now >= due) {
             self.taking = Taking::Lost;
-            self.phase = Phase::Withdrawn(NotRun::NoAnswer);
-            self.entered();
+            self.enter(Phase::Withdrawn(NotRun::NoAnswer));
             self.withdraw();
         }
         if self.withdraw_due().is_some_and(|due| now >= due) {
@@ -223,8 +222,7 @@ impl Keeper {
     /// The command that is waited for is not run.
     fn give_up(&mut self, why: NotRun) {
         if self.current.is_some() {
-            self.phase = Phase::Withdrawn(why);
-            self.entered();
+            self.enter(Phase::Withdrawn(why));
             self.withdraw();
             if why == NotRun::GivenUp {
                 self.finish(Ended::NotRun(why));

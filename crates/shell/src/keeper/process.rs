@@ -7,7 +7,7 @@ use crate::image::{self, Became};
 use crate::live::End;
 use crate::marks::{Mark, Piece};
 use crate::phase::{Phase, Step};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::time::{Duration, Instant};
 
 /// How long start-up files may have another program in the shell's place which may become a shell in turn, as `ssh-agent bash`
@@ -64,10 +64,7 @@ impl Watched {
 impl Keeper {
     /// Looks; to be called before what was written is read.
     pub(super) fn look_at_process(&mut self) -> Next {
-        let Some(shell) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
-            return Next::GoOn;
-        };
-        self.continue_stopped(shell);
+        self.continue_stopped();
         if self.watched.given_up.is_some() {
             return Next::Leave;
         }
@@ -88,18 +85,17 @@ impl Keeper {
             return Next::GoOn;
         }
         self.watched.looked_at = Instant::now();
-        self.has_become(image::became(self.child.id(), self.folder.path()))
+        self.has_become(image::became(self.shell(), self.folder.path()))
     }
 
     /// Whether it is still the shell that was started.
     pub(super) fn is_ours(&self) -> bool {
-        image::became(self.child.id(), self.folder.path()).is_none()
+        image::became(self.shell(), self.folder.path()).is_none()
     }
 
     /// Whether the shell has the terminal, and no program that it runs.
     pub(super) fn is_in_front(&self) -> bool {
-        let group = rustix::termios::tcgetpgrp(&self.terminal).map(|group| group.as_raw_nonzero().get().unsigned_abs());
-        group == Ok(self.child.id())
+        rustix::termios::tcgetpgrp(&self.terminal) == Ok(self.shell())
     }
 
     /// Whether that is the prompt behind a command while another program has the terminal. A line typed there would be that
@@ -131,7 +127,8 @@ impl Keeper {
     }
 
     /// Nobody else is there to tell it to go on.
-    fn continue_stopped(&mut self, shell: Pid) {
+    fn continue_stopped(&mut self) {
+        let shell = self.shell();
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         if let Ok(Some(_)) = waitid(WaitId::Pid(shell), options) {
             let _ = kill_process(shell, Signal::CONT);

@@ -2,6 +2,9 @@
 //!
 //! No terminal tells of a reader that waits; the system does, of processes that are the user's own: which call each of them is in.
 //! Where it does not, nobody is taken for a reader.
+//!
+//! How a terminal is set and who reads it are two looks, and between them a program may have put echo off, or a shell have begun
+//! its line editor. So a [`Reader`] of lines is one for certain only where it is seen again, in the very same call.
 
 use crate::processes;
 use rustix::fd::OwnedFd;
@@ -19,6 +22,8 @@ const READ_CALL: u64 = 0;
 const READ_CALL: u64 = 63;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 const READ_CALL: u64 = u64::MAX;
+/// How the line of a process's state begins that counts its sleeps.
+const SLEEPS: &str = "voluntary_ctxt_switches:";
 /// The name by which any program opens the terminal it has.
 const OWN_TERMINAL: &str = "/dev/tty";
 
@@ -27,10 +32,18 @@ const OWN_TERMINAL: &str = "/dev/tty";
 pub enum Reading {
     /// Nobody does, or a password is asked for: no key that was pressed before that is meant for it.
     Nothing,
-    /// For a line.
-    Line,
+    /// For a line, if it is the reader that was seen at the last look as well.
+    Line(Reader),
     /// For keys, as they are.
     Keys,
+}
+
+/// A process in a call that reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    id: Pid,
+    /// How often it has gone to sleep: one that is told so of it twice has not been awake between.
+    sleeps: u64,
 }
 
 /// What the program that has the terminal waits for. The line editor of a shell does not count.
@@ -43,8 +56,7 @@ pub fn of(terminal: &OwnedFd, shell: Pid) -> Reading {
         (false, _) if group == shell => Reading::Nothing,
         (false, _) => Reading::Keys,
         (true, false) => Reading::Nothing,
-        (true, true) if is_read(terminal, group, shell) => Reading::Line,
-        (true, true) => Reading::Nothing,
+        (true, true) => reader(terminal, group, shell).map_or(Reading::Nothing, Reading::Line),
     }
 }
 
@@ -54,16 +66,25 @@ pub fn is_secret(terminal: &OwnedFd) -> bool {
     modes.is_ok_and(|modes| modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO))
 }
 
-/// By that name our own hooks in the shell look for lines that nobody took: the shell reads by the other one only.
-fn is_read(terminal: &OwnedFd, group: Pid, shell: Pid) -> bool {
-    let Ok(name) = rustix::pty::ptsname(terminal, Vec::new()) else {
-        return false;
-    };
+/// By the other name our own hooks in the shell look for lines that nobody took: the shell reads by that of the terminal only.
+fn reader(terminal: &OwnedFd, group: Pid, shell: Pid) -> Option<Reader> {
+    let name = rustix::pty::ptsname(terminal, Vec::new()).ok()?;
     let name = Path::new(OsStr::from_bytes(name.as_bytes()));
+    let reader = |id: Pid| {
+        let file = read_by(id)?;
+        let is_terminal = file == name || (id != shell && file == Path::new(OWN_TERMINAL));
+        // Counted last: what was seen before is true of the sleep that is counted.
+        is_terminal.then_some(Reader { id, sleeps: sleeps(id)? })
+    };
     // Most often it is the first of the group.
-    let reads =
-        |id: Pid| read_by(id).is_some_and(|file| file == name || (id != shell && file == Path::new(OWN_TERMINAL)));
-    reads(group) || processes::of_group(group).into_iter().any(reads)
+    reader(group).or_else(|| processes::of_group(group).into_iter().find_map(reader))
+}
+
+/// How often a process has gone to sleep.
+fn sleeps(id: Pid) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero())).ok()?;
+    let count = status.lines().find_map(|line| line.strip_prefix(SLEEPS))?;
+    count.trim().parse().ok()
 }
 
 /// The file that a process reads just now.

@@ -43,21 +43,6 @@ const ABOUT_FUNCTIONS: &[&str] = &[
 /// Up to this length a word is rather a name than one of another language, in bytes: `en`, `de`.
 const NAME_BYTES_MAX: usize = 3;
 
-/// Whether the grammar is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grammar {
-    /// As far as the line goes.
-    Holds,
-    /// It is not.
-    Fails,
-}
-
-impl From<bool> for Grammar {
-    fn from(holds: bool) -> Self {
-        if holds { Self::Holds } else { Self::Fails }
-    }
-}
-
 /// The line behind its keyword.
 struct Line<'l, 'a, K> {
     text: &'a str,
@@ -83,17 +68,18 @@ pub(super) fn guess(text: &str, word: &str, at: usize, pieces: &[Piece<'_>], kno
         after: pieces.get(place + 1..).unwrap_or_default(),
         known,
     };
-    let grammar = match word {
+    // As far as the line goes.
+    let holds = match word {
         "if" | "while" | "until" => line.condition(word),
         "for" | "select" | "foreach" => line.list(),
-        "case" => line.subject().into(),
-        "switch" => line.switch().into(),
+        "case" => line.subject(),
+        "switch" => line.switch(),
         "function" if pieces.iter().any(|piece| piece.between == Between::OpenGlued) => return defined(text),
-        "function" => line.definition().into(),
-        "{" => line.group().into(),
-        "[[" => line.test().into(),
-        "repeat" => line.repeated().into(),
-        "!" | "and" | "or" | "not" | "coproc" | "nocorrect" if line.rest.is_empty() => Grammar::Fails,
+        "function" => line.definition(),
+        "{" => line.group(),
+        "[[" => line.test(),
+        "repeat" => line.repeated(),
+        "!" | "and" | "or" | "not" | "coproc" | "nocorrect" if line.rest.is_empty() => false,
         "!" | "and" | "or" | "not" | "coproc" | "nocorrect" | "time" | "begin" => {
             let inner = line.rest.first().filter(|_| line.rest.len() <= WORDS_WITHIN_MAX);
             return match inner.map(|word| word.text) {
@@ -101,11 +87,12 @@ pub(super) fn guess(text: &str, word: &str, at: usize, pieces: &[Piece<'_>], kno
                 Some(_) | None => command(text, Kind::Builtin, "time", at, pieces, known),
             };
         }
-        _ => Grammar::Fails,
+        _ => false,
     };
-    match grammar {
-        Grammar::Holds => Guess::command(Sure::Yes, "shell syntax"),
-        Grammar::Fails => Guess::question(Sure::No, "a keyword without its syntax"),
+    if holds {
+        Guess::command(Sure::Yes, "shell syntax")
+    } else {
+        Guess::question(Sure::No, "a keyword without its syntax")
     }
 }
 
@@ -167,7 +154,7 @@ impl<'a, K: Known> Line<'_, 'a, K> {
     }
 
     /// `if`, `while`, `until`.
-    fn condition(&self, keyword: &str) -> Grammar {
+    fn condition(&self, keyword: &str) -> bool {
         let bodies: &[&str] = if keyword == "if" {
             &["then", "end"]
         } else {
@@ -176,12 +163,12 @@ impl<'a, K: Known> Line<'_, 'a, K> {
         let is_before = |word: &Word<'_>| is_assignment(word.text) || BEFORE_CONDITIONS.contains(&word.text);
         let Some(head) = self.rest.iter().position(|word| !is_before(word)) else {
             let tested = self.in_parentheses();
-            return tested.is_some_and(|piece| self.runs(&piece.words)).into();
+            return tested.is_some_and(|piece| self.runs(&piece.words));
         };
         let name = self.rest.get(head).map_or("", |word| word.text);
         if self.begins(bodies) {
             // A function of the script may be tested, but hardly one that is called like a word of a sentence.
-            return (self.known.kind(name).is_some() || !is_common(name)).into();
+            return self.known.kind(name).is_some() || !is_common(name);
         }
         let arguments = self.rest.get(head + 1..).unwrap_or_default();
         let is_told = matches!((expects(name), arguments.first()), (Expects::Subcommand(list), Some(first)) if list.contains(&first.text));
@@ -190,10 +177,10 @@ impl<'a, K: Known> Line<'_, 'a, K> {
         add_operators(&mut signs, self.first, &self.pieces(), self.known);
         if name == "read" {
             let names = signs.plain <= NAMES_READ_MAX && signs.sentence <= signs.content;
-            return (names && !arguments.is_empty()).into();
+            return names && !arguments.is_empty();
         }
         let Some((Route::Command, sure)) = self.without(0) else {
-            return Grammar::Fails;
+            return false;
         };
         let is_one = match name {
             "true" | "false" | ":" => signs.plain == 0,
@@ -205,17 +192,17 @@ impl<'a, K: Known> Line<'_, 'a, K> {
                 _ => signs.content == 0 && signs.plain <= PLAIN_WORDS_MAX,
             },
         };
-        (is_one && (sure == Sure::Yes || signs.sentence < signs.command)).into()
+        is_one && (sure == Sure::Yes || signs.sentence < signs.command)
     }
 
     /// `for`, `select`: a name and what it stands for.
-    fn list(&self) -> Grammar {
+    fn list(&self) -> bool {
         let Some((name, rest)) = self.rest.split_first() else {
-            return Grammar::Fails;
+            return false;
         };
         let has_body = self.begins(&["do", "{", "end"]);
         if name.text.starts_with("((") || (rest.is_empty() && has_body) {
-            return Grammar::Holds;
+            return true;
         }
         let Some((_, items)) = rest.split_first().filter(|(word, _)| word.text == "in") else {
             let is_zsh = self.known.dialect() == Some(Dialect::Zsh) && rest.is_empty();
@@ -223,14 +210,14 @@ impl<'a, K: Known> Line<'_, 'a, K> {
                 .after
                 .first()
                 .filter(|piece| is_zsh && piece.between == Between::Open);
-            return list.is_some_and(|list| self.weigh(&list.words).strong == 0).into();
+            return list.is_some_and(|list| self.weigh(&list.words).strong == 0);
         };
         if has_body {
-            return Grammar::Holds;
+            return true;
         }
         if items.is_empty() {
             let list = self.in_parentheses();
-            return list.is_some_and(|list| substitutes(list, self.known)).into();
+            return list.is_some_and(|list| substitutes(list, self.known));
         }
         let signs = self.weigh(items);
         // What ends in a colon or has parentheses is another language's loop.
@@ -240,7 +227,7 @@ impl<'a, K: Known> Line<'_, 'a, K> {
                 .iter()
                 .any(|piece| piece.between == Between::OpenGlued && !substitutes(piece, self.known));
         if signs.strong > 0 || is_other || self.text.ends_with('?') {
-            return Grammar::Fails;
+            return false;
         }
         let is_short = name.text.len() == 1;
         let is_listed = items.len() >= LISTED_MIN || is_short;
@@ -256,10 +243,9 @@ impl<'a, K: Known> Line<'_, 'a, K> {
             (true, false) => signs.sentence == 0 || items.iter().all(is_name),
             (false, _) => signs.sentence == 0,
         };
-        (signs.command > 0
+        signs.command > 0
             || items.iter().any(is_output)
-            || (is_listed && (items.iter().all(is_number) || is_plain_list)))
-            .into()
+            || (is_listed && (items.iter().all(is_number) || is_plain_list))
     }
 
     /// `case`: something to look at, and `in`.
