@@ -10,7 +10,7 @@ use crate::phase::Phase;
 use std::time::{Duration, Instant};
 
 const CTRL_D: u8 = 0x04;
-/// How soon it is looked again whether the command reads, behind a line that it was given behind one who was seen to read, and at first.
+/// How soon it is looked again whether the command reads: at first, behind who was seen to, and behind a line that it was given.
 const LOOK_MS: u64 = 5;
 /// The same for a command that does not seem to: the pauses double until then.
 const LOOK_MS_MAX: u64 = 160;

@@ -74,7 +74,10 @@ fn reader(terminal: &OwnedFd, group: Pid, shell: Pid) -> Option<Reader> {
         let file = read_by(id)?;
         let is_terminal = file == name || (id != shell && file == Path::new(OWN_TERMINAL));
         // Counted last: what was seen before is true of the sleep that is counted.
-        is_terminal.then_some(Reader { id, sleeps: sleeps(id)? })
+        is_terminal.then_some(Reader {
+            id,
+            sleeps: sleeps(id)?,
+        })
     };
     // Most often it is the first of the group.
     reader(group).or_else(|| processes::of_group(group).into_iter().find_map(reader))
@@ -97,4 +100,36 @@ fn read_by(id: Pid) -> Option<std::path::PathBuf> {
     }
     let descriptor = u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()?;
     fs::read_link(format!("/proc/{id}/fd/{descriptor}")).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// SPEC 8.2: who waits for a line is the same reader as long as it waits, and another one behind the line it was given.
+    #[test]
+    fn readers() {
+        let (pty, end) = pty_process::blocking::open().unwrap();
+        let mut child = pty_process::blocking::Command::new("cat").spawn(end).unwrap();
+        let terminal: OwnedFd = pty.into();
+        let until = Instant::now() + Duration::from_secs(60);
+        let reading_but = |before: Reading| {
+            loop {
+                let reading = of(&terminal, rustix::process::getpid());
+                if matches!(reading, Reading::Line(_)) && reading != before {
+                    return reading;
+                }
+                assert!(Instant::now() < until, "{reading:?} behind {before:?}");
+                std::thread::yield_now();
+            }
+        };
+        let first = reading_but(Reading::Nothing);
+        assert_eq!(of(&terminal, rustix::process::getpid()), first);
+        rustix::io::write(&terminal, b"line\r").unwrap();
+        reading_but(first);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
