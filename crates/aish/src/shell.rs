@@ -1,8 +1,8 @@
 //! The user's own shell beside the prompt: started behind it, typed into, restarted when it dies, asked what it knows.
 //!
 //! [`UserShell`] owns the one [`Shell`] of a session (crate `aish-shell`, which knows how a shell is driven). It decides when the
-//! shell starts and what becomes of its end ([`ending`]); [`known`] is what the shell can run, for routing and completion; [`program`] is which
-//! shell it is; [`terminal`] lends the person's terminal to a command; [`variables`] is what it has exported.
+//! shell starts and what becomes of its end ([`ending`]); [`known`] is what the shell can run, for routing and completion;
+//! [`program`] is which shell it is; [`terminal`] lends the person's terminal to a command; [`variables`] is what it has exported.
 
 pub mod ending;
 pub mod known;
@@ -14,7 +14,7 @@ use crate::mcp::Say;
 use crate::paths::Environment;
 use aish_core::event::Command;
 use aish_shell::{
-    Became, Capture, Dialect, End, Ended, Ending, NotRun, Setup, Shell, ShellError, Stage, StartUp, Stops,
+    Became, Capture, Dialect, End, Ended, Ending, NotRun, Ran, Setup, Shell, ShellError, Stage, StartUp, Stops,
 };
 use known::{Beginning, Knowledge};
 use rustix::termios::Termios;
@@ -198,31 +198,14 @@ impl UserShell {
     /// # Errors
     /// There is no shell to be had, or the line cannot be typed.
     pub async fn run(&mut self, line: &str, ahead: Vec<u8>, terminal: &Lent) -> Result<Typed, ShellError> {
-        if self.has_ended() {
+        let directory = self.directory();
+        let taken = self.type_into(line, &ahead, terminal).await;
+        if !matches!(taken, Ok(Some(_))) {
             self.ahead.unread.extend(ahead);
+        }
+        let Some((shell, ran)) = taken? else {
             self.start()?;
             return Ok(Typed::Replaced);
-        }
-        self.exported = None;
-        let directory = self.directory();
-        let (shell, ran) = loop {
-            let shell = self.start()?;
-            let relay = terminal.relay(ahead.clone()).map_err(|_| ShellError::Ended)?;
-            match followed(&shell, shell.run(line, relay)).await {
-                Ok(ran) => break (shell, ran),
-                // Its start-up files end with a shell of another name, which is the one that the line was meant for.
-                Err(ShellError::Ended) if has_handed_over(&shell) => {}
-                // It died just now, before it took the line.
-                Err(ShellError::Ended) => {
-                    self.ahead.unread.extend(ahead);
-                    self.start()?;
-                    return Ok(Typed::Replaced);
-                }
-                Err(error) => {
-                    self.ahead.unread.extend(ahead);
-                    return Err(error);
-                }
-            }
         };
         if ran.stops == Stops::Some {
             (self.say)("the shell was stopped, and nobody above it could have it go on: it was told to");
@@ -240,6 +223,30 @@ impl UserShell {
         self.typed(&shell, ran.ended, command)
     }
 
+    /// Types a line into the shell, or into the one that its start-up files put in its place: that is the one it was meant for.
+    /// `None` where the shell ended before it took the line.
+    async fn type_into(
+        &mut self,
+        line: &str,
+        ahead: &[u8],
+        terminal: &Lent,
+    ) -> Result<Option<(Arc<Shell>, Ran)>, ShellError> {
+        if self.has_ended() {
+            return Ok(None);
+        }
+        self.exported = None;
+        loop {
+            let shell = self.start()?;
+            let relay = terminal.relay(ahead.to_vec()).map_err(|_| ShellError::Ended)?;
+            match followed(&shell, shell.run(line, relay)).await {
+                Ok(ran) => return Ok(Some((shell, ran))),
+                Err(ShellError::Ended) if has_handed_over(&shell) => {}
+                Err(ShellError::Ended) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// What became of a line, by how it ended.
     fn typed(&mut self, shell: &Shell, ended: Ended, command: Command) -> Result<Typed, ShellError> {
         let how = match ended {
@@ -252,16 +259,11 @@ impl UserShell {
             Ended::ShellEnded(how) => how,
         };
         let became = shell.became();
-        let status = match how {
-            End::Exited(status) => Some(status),
-            End::Became => Some(0),
-            End::Killed(_) | End::GivenUp | End::Unknown => None,
-        };
-        let is_meant = match how {
-            End::Exited(status) => {
-                status == 0 || became.is_some() || ending::may_leave(&command.line, |word| self.known.is_own(word))
-            }
-            End::Became | End::Killed(_) | End::GivenUp | End::Unknown => false,
+        let may_leave = || ending::may_leave(&command.line, |word| self.known.is_own(word));
+        let (status, is_meant) = match how {
+            End::Exited(status) => (Some(status), status == 0 || became.is_some() || may_leave()),
+            End::Became => (Some(0), false),
+            End::Killed(_) | End::GivenUp | End::Unknown => (None, false),
         };
         let command = Command { status, ..command };
         if is_meant {
