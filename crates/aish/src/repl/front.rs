@@ -8,7 +8,7 @@ mod below;
 mod steer;
 
 use super::router::Router;
-use super::typing::Addressee;
+use super::typing::TypeAhead;
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
 use crate::mcp::desk::Open;
 use crate::paths::Environment;
@@ -105,52 +105,12 @@ impl Front {
         Ok(())
     }
 
-    /// The first line that was typed ahead and sent, and to whom.
-    pub fn first_line(&mut self) -> Option<(&str, Addressee)> {
-        self.below.as_mut()?.ahead.first()
+    /// What is typed ahead; `None` where nobody types at a terminal.
+    pub fn ahead(&mut self) -> Option<&mut TypeAhead> {
+        self.below.as_mut().map(|below| &mut below.ahead)
     }
 
-    /// Takes it.
-    pub fn next_line(&mut self) -> Option<String> {
-        self.below.as_mut()?.ahead.next()
-    }
-
-    /// Bytes that were read and that nobody had a use for are typed ahead.
-    pub fn give_back(&mut self, bytes: &[u8]) {
-        if let Some(below) = &mut self.below {
-            below.ahead.give_back(bytes);
-        }
-    }
-
-    /// What nobody has sent is behind them.
-    pub fn go_on_with(&mut self, draft: &str) {
-        if let Some(below) = &mut self.below {
-            below.ahead.go_on_with(draft);
-        }
-    }
-
-    /// Takes those that nobody has read since.
-    pub fn unread(&mut self) -> Vec<u8> {
-        self.below
-            .as_mut()
-            .map(|below| below.ahead.unread())
-            .unwrap_or_default()
-    }
-
-    /// Takes the number of bytes typed ahead that there was no room for.
-    pub fn take_dropped(&mut self) -> usize {
-        self.below.as_mut().map_or(0, |below| below.ahead.take_dropped())
-    }
-
-    /// Takes what was typed ahead and not sent.
-    pub fn take_draft(&mut self) -> String {
-        self.below
-            .as_mut()
-            .map(|below| below.ahead.take_draft())
-            .unwrap_or_default()
-    }
-
-    /// What was to come before them was given up: the lines that wait are the person's again.
+    /// What was to come before them was given up: the lines that wait, messages to the turn too, are the person's again.
     pub fn hold_back(&mut self) {
         if let Some(below) = &mut self.below {
             below.hold_back();

@@ -255,7 +255,9 @@ impl Repl {
                     if taken.input == Input::Interrupted {
                         self.front.hold_back();
                     }
-                    self.front.give_back(&taken.unread);
+                    if let Some(ahead) = self.front.ahead() {
+                        ahead.give_back(&taken.unread);
+                    }
                     return Ok(taken.input);
                 }
                 () = self.front.interrupted() => {}

@@ -4,6 +4,7 @@
 //! person typed it; a bare `cd` moves the session there.
 
 use super::route::cd_target;
+use super::typing::TypeAhead;
 use super::{Next, Repl, ReplError};
 use crate::shell::terminal::{Cursor, Lent};
 use crate::shell::{Jobs, Typed, UserShell};
@@ -131,7 +132,7 @@ impl Repl {
         };
         let lent = Lent::take(&self.front.guard).map_err(no_terminal)?;
         let mut leaving = self.front.leaving();
-        let ahead = self.front.unread();
+        let ahead = self.front.ahead().map(TypeAhead::unread).unwrap_or_default();
         let running = shell.run(line, ahead, &lent);
         tokio::select! {
             biased;
@@ -181,10 +182,12 @@ impl Repl {
     /// What was typed while the command ran, and that it did not take, is typed ahead at this prompt. Whoever stopped the command is
     /// not overrun by what was to come after it.
     fn keep_typed_ahead(&mut self, typed: Option<&Typed>) {
-        let ahead = self.shell.as_mut().map(UserShell::take_ahead).unwrap_or_default();
-        self.front.give_back(&ahead.sent);
-        self.front.go_on_with(&ahead.draft);
-        self.front.give_back(&ahead.unread);
+        let unused = self.shell.as_mut().map(UserShell::take_ahead).unwrap_or_default();
+        if let Some(ahead) = self.front.ahead() {
+            ahead.give_back(&unused.sent);
+            ahead.go_on_with(&unused.draft);
+            ahead.give_back(&unused.unread);
+        }
         match typed {
             Some(Typed::Ran(command)) if command.status == Some(INTERRUPTED) => self.front.hold_back(),
             Some(

@@ -43,13 +43,13 @@ impl Repl {
             return None;
         }
         let line = self.next_typed().await;
-        let dropped_bytes = self.front.take_dropped();
+        let dropped_bytes = self.front.ahead().map_or(0, TypeAhead::take_dropped);
         if dropped_bytes > 0 {
             let text = format!("{dropped_bytes} bytes that were typed ahead are lost: there was no room for them");
             self.front.say(&text).await;
         }
         let Some(line) = line else {
-            self.prefill = self.front.take_draft();
+            self.prefill = self.front.ahead().map(TypeAhead::take_draft).unwrap_or_default();
             return None;
         };
         self.recall.sent(&line);
@@ -66,7 +66,7 @@ impl Repl {
     /// Takes the first line that waits. Where it may have been meant for a program that is gone, it is only sent if it is ours or the
     /// shell's; else it and all behind it are the person's to send.
     async fn next_typed(&mut self) -> Option<String> {
-        let (line, addressee) = self.front.first_line()?;
+        let (line, addressee) = self.front.ahead()?.first()?;
         let line = line.to_owned();
         let is_sent = match addressee {
             Addressee::Prompt => true,
@@ -79,7 +79,7 @@ impl Repl {
             }
         };
         if is_sent {
-            return self.front.next_line();
+            return self.front.ahead()?.next();
         }
         self.front.hold_back();
         None

@@ -16,7 +16,7 @@ const READ_BYTES_MAX: usize = 4096;
 const FOREGROUND_EVERY_MS: u64 = 100;
 
 /// Bytes that are kept for whoever reads next; more are dropped, and that is said.
-pub const RETURNED_BYTES_MAX: usize = 1 << 20;
+const RETURNED_BYTES_MAX: usize = 1 << 20;
 /// How long the rest of what came at once is waited for: a terminal hands on a long text in pieces.
 const REST_MS: i64 = 2;
 
