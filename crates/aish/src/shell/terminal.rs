@@ -93,7 +93,7 @@ impl Drop for Lent {
         if let Some(output) = screen.output.take() {
             // A terminal that is gone needs nothing undone.
             let _ = write_all(output.as_fd(), undo.as_bytes());
-            screen.whole.is_taken(false);
+            screen.whole.ended();
         }
     }
 }
@@ -104,7 +104,11 @@ impl Screen for Shown {
         let Display { output, modes, whole } = &mut *screen;
         if let Some(output) = output {
             modes.read(bytes);
-            whole.is_taken(modes.is_full_screen());
+            if modes.is_full_screen() {
+                whole.begins();
+            } else {
+                whole.ended();
+            }
             let _ = write_all(output.as_fd(), bytes);
         }
     }

@@ -53,9 +53,14 @@ pub struct Guard {
 pub struct WholeScreen(Arc<Found>);
 
 impl WholeScreen {
-    /// A program has it, or has it no more.
-    pub fn is_taken(&self, is_taken: bool) {
-        self.0.has_whole_screen.store(is_taken, Ordering::Relaxed);
+    /// From now on a program has it.
+    pub fn begins(&self) {
+        self.0.has_whole_screen.store(true, Ordering::Relaxed);
+    }
+
+    /// It has it no more.
+    pub fn ended(&self) {
+        self.0.has_whole_screen.store(false, Ordering::Relaxed);
     }
 }
 
