@@ -33,15 +33,13 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
     match what {
         Sessions::List => list(store.as_ref(), &redactor).await,
         Sessions::Show { id } => {
-            let id = &store.find(id).await?;
-            learn_keys(store.as_ref(), app, &redactor, id).await?;
+            let id = &find(store.as_ref(), app, &redactor, id).await?;
             let shown = export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await?;
             say_what_waits(store.as_ref(), &redactor, id).await?;
             Ok(shown)
         }
         Sessions::Export { id, format, file } => {
-            let id = &store.find(id).await?;
-            learn_keys(store.as_ref(), app, &redactor, id).await?;
+            let id = &find(store.as_ref(), app, &redactor, id).await?;
             export(store.as_ref(), &redactor, id, *format, file.as_deref()).await
         }
     }
@@ -80,14 +78,16 @@ async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
     print(&out)
 }
 
-/// Teaches the keys that the session says itself, before anything of it is written: what was printed early may be named late.
-async fn learn_keys(store: &dyn Store, app: &App, redactor: &Redactor, session: &SessionId) -> Result<(), Failure> {
+/// The session of that id. The keys that it says itself are learnt before anything of it is written: what was printed early may be
+/// named late.
+async fn find(store: &dyn Store, app: &App, redactor: &Redactor, id: &str) -> Result<SessionId, Failure> {
+    let session = store.find(id).await?;
     let withheld = app.withheld();
     let mut seq = 0;
     loop {
-        let events: Vec<RawEvent> = store.load_raw(session, seq, EXPORT_EVENTS_AT_ONCE).await?;
+        let events: Vec<RawEvent> = store.load_raw(&session, seq, EXPORT_EVENTS_AT_ONCE).await?;
         let Some(last) = events.last() else {
-            return Ok(());
+            return Ok(session);
         };
         seq = last.seq;
         for event in &events {
