@@ -18,6 +18,8 @@ use aish_engine::Settings;
 use aish_tools::set::ToolSet;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 /// The longest table that is read, in bytes.
@@ -192,13 +194,14 @@ fn test(file: &Path, judge: impl Fn(&str) -> Result<Judged, String>) -> Result<u
 
 fn read(file: &Path) -> Result<String, Failure> {
     let cannot = |why: String| Failure::usage(format!("cannot read {}: {why}", file.display()));
-    let size = std::fs::metadata(file)
-        .map_err(|error| cannot(error.to_string()))?
-        .len();
-    if size > TABLE_BYTES_MAX {
+    let mut table = String::new();
+    // The size of a device or a pipe says nothing of what comes out of it.
+    let read = File::open(file).and_then(|file| file.take(TABLE_BYTES_MAX + 1).read_to_string(&mut table));
+    read.map_err(|error| cannot(error.to_string()))?;
+    if u64::try_from(table.len()).unwrap_or(u64::MAX) > TABLE_BYTES_MAX {
         return Err(cannot(format!("it is longer than {TABLE_BYTES_MAX} bytes")));
     }
-    std::fs::read_to_string(file).map_err(|error| cannot(error.to_string()))
+    Ok(table)
 }
 
 fn wrong(at: &str, problem: &str) -> Failure {
