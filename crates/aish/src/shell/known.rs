@@ -235,10 +235,7 @@ impl Knowledge {
 
     /// Reads the programs of a `PATH` on a thread, if they are other ones now.
     fn search(&self, path: OsString) {
-        {
-            let mut facts = self.write();
-            facts.path = path;
-        }
+        self.write().path = path;
         self.look_again();
     }
 
@@ -253,12 +250,10 @@ impl Knowledge {
             if !facts.search.begin(wanted) {
                 return;
             }
-            self.shared.reading.send_if_modified(|reading| {
-                let is_again = *reading == Reading::Done;
-                if is_again {
+            self.shared.reading.send_modify(|reading| {
+                if *reading == Reading::Done {
                     *reading = Reading::Again;
                 }
-                is_again
             });
         }
         let known = self.clone();
