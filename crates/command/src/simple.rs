@@ -72,18 +72,11 @@ fn read(text: &str, parts: &mut Parts) -> Result<(), NotUnderstood> {
             waiting: &mut waiting,
             taken: Vec::new(),
         };
-        if reading.tree(&syntax.tree)? == Accounted::InPart {
+        if !reading.tree(&syntax.tree)?.is_whole() {
             understood = understood.and(Err(NotUnderstood::Unclear));
         }
     }
     understood
-}
-
-/// Whether a tree says all of its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Accounted {
-    Whole,
-    InPart,
 }
 
 /// Text that is code.
@@ -101,8 +94,8 @@ struct Reading<'a> {
     taken: Vec<usize>,
 }
 
-impl Reading<'_> {
-    fn tree(&mut self, tree: &Tree) -> Result<Accounted, NotUnderstood> {
+impl<'a> Reading<'a> {
+    fn tree(&mut self, tree: &Tree) -> Result<Account<'a>, NotUnderstood> {
         let mut account = Account::new(&self.code.text);
         let mut cursor = tree.walk();
         loop {
@@ -114,11 +107,7 @@ impl Reading<'_> {
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    return Ok(if account.is_whole() {
-                        Accounted::Whole
-                    } else {
-                        Accounted::InPart
-                    });
+                    return Ok(account);
                 }
             }
         }

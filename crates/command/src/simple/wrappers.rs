@@ -7,7 +7,9 @@
 //! | `env`, `sudo`, `doas` | what follows its options and the variables it sets |
 //! | `nohup`, `setsid`, `nice`, `timeout`, `time`, `stdbuf`, `exec`, `command`, `builtin`, `busybox`, … | what follows its options |
 //! | `xargs` | likewise, with more words behind it |
-//! | `find`, `git`, `awk` | see [`programs`](super::programs) |
+//! | `!`, `if`, `do` and other words of the grammar | what follows them |
+//! | `find`, `git`, `awk`, and builtins that take names of variables | see [`programs`](super::programs) |
+//! | `source`, `trap`, `alias`, `watch`, `ssh` and the like | hidden, if they are given anything |
 //!
 //! An option that is not in the table hides what is run: which word it takes with it nobody knows.
 
