@@ -49,7 +49,7 @@ impl Dialect {
     }
 
     /// The keys that accept a line that was pasted.
-    pub fn accept(self) -> &'static [u8] {
+    pub(crate) fn accept(self) -> &'static [u8] {
         match self {
             Self::Bash | Self::Zsh => b"\r",
             Self::Fish => FISH_ACCEPT,
@@ -57,17 +57,17 @@ impl Dialect {
     }
 
     /// The keys that have it mark its prompt, if that came without marks: something of the user's has put our hooks away.
-    pub fn mend(self) -> &'static [u8] {
+    pub(crate) fn mend(self) -> &'static [u8] {
         b"\x1b[9993~"
     }
 
     /// The keys that have it run the file [`ASK`] of its folder, unseen: its output is in [`ANSWER`] when that is marked.
-    pub fn ask(self) -> &'static [u8] {
+    pub(crate) fn ask(self) -> &'static [u8] {
         b"\x1b[9991~"
     }
 
     /// The keys that take what stands in its line editor out of it, marked.
-    pub fn take(self) -> &'static [u8] {
+    pub(crate) fn take(self) -> &'static [u8] {
         b"\x1b[9992~"
     }
 
@@ -75,7 +75,7 @@ impl Dialect {
     ///
     /// # Errors
     /// The files cannot be written.
-    pub fn launch(self, start: &Start<'_>) -> io::Result<Launch> {
+    pub(crate) fn launch(self, start: &Start<'_>) -> io::Result<Launch> {
         let word = |text: &str| OsString::from(text);
         let folder = start.folder;
         write(folder, KEY, &format!("{}\n", start.keys.closed))?;

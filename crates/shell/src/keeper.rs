@@ -74,7 +74,6 @@ pub struct Asked {
 pub enum Order {
     Type(Typed),
     Ask(Asked),
-    Interrupt,
     Resize(Size),
     HangUp,
 }
@@ -201,7 +200,6 @@ impl Keeper {
             match orders.try_recv() {
                 Ok(Order::Type(typed)) => self.queue.push_back(typed),
                 Ok(Order::Ask(asked)) => self.asks.push(asked),
-                Ok(Order::Interrupt) => self.pending.push_back(CTRL_C),
                 Ok(Order::Resize(size)) => self.resize(size),
                 Ok(Order::HangUp) | Err(TryRecvError::Disconnected) => return Next::Leave,
                 Err(TryRecvError::Empty) => break,

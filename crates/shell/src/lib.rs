@@ -3,19 +3,18 @@
 //!
 //! [`Shell::start`] returns at once; the shell reads its start-up files meanwhile. [`Shell::run`] types a command and passes
 //! keys and output through until it is over, so that an editor or a password prompt works as everywhere; [`Shell::ask`] runs a line
-//! that nobody sees. The shell tells by
-//! marks what is output and what is over ([`marks`]); which shells can be told to, and how, is [`dialect`]. What a command
-//! printed is kept as text for whoever is asked about it ([`capture`]).
+//! that nobody sees. The shell tells by marks what is output and what is over (`marks`); which shells can be told to, and how, is
+//! [`Dialect`]. What a command printed is kept as text for whoever is asked about it ([`Capture`]).
 
-pub mod capture;
-pub mod dialect;
+mod capture;
+mod dialect;
 mod folder;
 mod history;
 mod image;
 mod keeper;
 mod live;
-pub mod marks;
-pub mod modes;
+mod marks;
+mod modes;
 mod phase;
 mod processes;
 pub mod route;

@@ -335,14 +335,6 @@ impl Shell {
         answer.await.ok()?
     }
 
-    /// Presses Ctrl-C.
-    ///
-    /// # Errors
-    /// The shell has ended.
-    pub fn interrupt(&self) -> Result<(), ShellError> {
-        self.order(Order::Interrupt)
-    }
-
     /// Tells it the terminal's size.
     ///
     /// # Errors
