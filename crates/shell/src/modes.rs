@@ -4,7 +4,7 @@
 //!
 //! [`Modes`] knows what each change means; [`told`] takes what is written apart.
 
-mod told;
+pub mod told;
 
 use told::{Reader, Told};
 

@@ -3,9 +3,9 @@
 use crate::marks::{Mark, Piece};
 
 /// What the line editor of bash and zsh leaves behind on its terminal when a line was accepted: what follows is no echo of it.
-pub const EDITED: &[u8] = b"\x1b[?2004l";
+const EDITED: &[u8] = b"\x1b[?2004l";
 /// What it begins with; that of bash does so ahead of the prompt.
-pub const EDITING: &[u8] = b"\x1b[?2004h";
+const EDITING: &[u8] = b"\x1b[?2004h";
 /// Bytes kept of what the shell says of a line before it runs it.
 const SAID_BYTES_MAX: usize = 64 * 1024;
 

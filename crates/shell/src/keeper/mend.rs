@@ -5,17 +5,19 @@
 //! pastes. Where nothing is marked then, a key of ours has the shell mark its prompt and hook itself up again.
 
 use super::Keeper;
-use crate::phase::{EDITED, EDITING, Phase};
+use crate::modes::told::{Reader, Told};
+use crate::phase::Phase;
 use std::time::{Duration, Instant};
 
+/// The mode in which a terminal tells of pastes.
+const PASTES: &[u8] = b"?2004";
 /// How long the mark of a prompt may come behind its line editor.
 const MARK_MAX_MS: u64 = 100;
 
 /// Follows what is written to the shell's terminal.
 #[derive(Debug, Default)]
 pub struct LineEditor {
-    /// What may be the beginning of a sequence.
-    tail: Vec<u8>,
+    reader: Reader,
     /// Since when one is there that has not been asked about.
     since: Option<Instant>,
 }
@@ -28,16 +30,12 @@ impl LineEditor {
 
     /// Takes the next bytes that are written.
     pub fn read(&mut self, bytes: &[u8]) {
-        self.tail.extend(bytes);
-        let last = |wanted: &[u8]| self.tail.windows(wanted.len()).rposition(|window| window == wanted);
-        let (begins, ends) = (last(EDITING), last(EDITED));
-        if begins > ends {
-            self.since = Some(Instant::now());
-        } else if ends.is_some() {
-            self.since = None;
-        }
-        let done = self.tail.len().saturating_sub(EDITING.len() - 1);
-        self.tail.drain(..done);
+        let Self { reader, since } = self;
+        reader.read(bytes, |told| match told {
+            Told::Control(PASTES, b'h') => *since = Some(Instant::now()),
+            Told::Control(PASTES, b'l') => *since = None,
+            Told::Text(_) | Told::Escape(..) | Told::Control(..) => {}
+        });
     }
 }
 
