@@ -63,7 +63,8 @@ impl Keeper {
 
     pub(super) fn look_at_the_clock(&mut self) {
         let now = Instant::now();
-        if self.phase_due().is_some_and(|due| now >= due) {
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| now >= due);
+        if is_due(self.phase_due()) {
             match self.phase {
                 Phase::Typed(_) | Phase::Accepted(_) => self.give_up(NotRun::NoAnswer),
                 Phase::Over(outcome) | Phase::Taking(outcome, _) => self.finish(outcome.into()),
@@ -71,27 +72,27 @@ impl Keeper {
                 Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {}
             }
         }
-        if self.question_due().is_some_and(|due| now >= due) {
+        if is_due(self.question_due()) {
             let said = self.phase.question();
             if said != Step::None {
                 self.entered();
                 self.act(said);
             }
         }
-        if self.taken_due().is_some_and(|due| now >= due) {
+        if is_due(self.taken_due()) {
             self.taking = Taking::Lost;
             self.enter(Phase::Withdrawn(NotRun::NoAnswer));
             self.withdraw();
         }
-        if self.withdraw_due().is_some_and(|due| now >= due) {
+        if is_due(self.withdraw_due()) {
             self.withdraw();
         }
-        if self.mark_due().is_some_and(|due| now >= due) {
+        if is_due(self.mark_due()) {
             self.ask_for_marks();
         }
         self.give_up_asking(now);
         self.interrupt_again();
-        if self.aside_due().is_some_and(|due| now >= due) {
+        if is_due(self.aside_due()) {
             self.tell_aside();
         }
     }
