@@ -99,10 +99,10 @@ fn killed_at_the_prompt() {
         let ran = person.last("pwd");
         assert!(ran.output.ends_with("/below"), "{inner:?}: {ran:?}");
         let text = person.terminal.history_text();
-        let said = text
-            .lines()
-            .find(|line| line.starts_with("[aish]") && line.contains("shell"));
-        assert!(said.is_some(), "{inner:?}: {text}");
+        assert!(
+            text.contains("[aish] the shell ended (killed by signal 9"),
+            "{inner:?}: {text}"
+        );
         assert_ne!(person.inner_process(), before);
         person.leaves();
     }
@@ -123,7 +123,11 @@ fn killed_in_a_command() {
         person.enters("sh ../wait-here");
         person.sees("there-it-is");
         kill(person.inner_process(), Signal::KILL);
-        person.wait_for_prompt();
+        let screen = person.wait_for_prompt();
+        assert!(
+            screen.contains("the shell ended (killed by signal 9"),
+            "{inner:?}: {screen}"
+        );
         let ran = person.runs("pwd");
         assert!(ran.output.ends_with("/below"), "{inner:?}: {ran:?}");
         person.leaves();

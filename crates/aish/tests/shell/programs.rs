@@ -1,8 +1,9 @@
 //! Programs that take the terminal over: full-screen ones, prompts for passwords, and those that leave it in a mess.
 
-use crate::person::{ALL, Desk, Inner, Person};
+use crate::person::{ALL, Desk, Inner, Person, children_of, name_of};
 use crate::support::pty::key;
 use crate::support::reply::Reply;
+use crate::support::{default_wait, poll_until};
 
 /// Asks for a password as programs do: on the terminal itself, without echo.
 const ASK: &str = "import getpass
@@ -23,14 +24,6 @@ fn sit_down(inner: Inner) -> Person {
 
 fn in_alternate_screen(screen: &vt100::Screen) -> bool {
     screen.alternate_screen()
-}
-
-/// Leaves a session in which the model was not asked.
-fn leaves(person: Person) {
-    let mut person = person;
-    person.wait_for_prompt();
-    person.terminal.send(key::CTRL_D);
-    assert_eq!(person.is_gone().code(), Some(0));
 }
 
 /// SPEC 8.2: an editor takes the screen over, gets its keys, and gives the screen back as it was.
@@ -57,7 +50,7 @@ fn vim() {
             !ran.output.contains("hello from vim"),
             "{inner:?}: a full screen is no output: {ran:?}"
         );
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -84,8 +77,19 @@ fn vim_stopped() {
         person.wait_for_prompt();
         let note = std::fs::read_to_string(person.sandbox.path("note.txt")).unwrap();
         assert_eq!(note, "one line\n", "{inner:?}");
-        leaves(person);
+        person.leaves();
     }
+}
+
+/// Waits until a program that has drawn its screen waits for a key. The pager heeds no signal that comes in the moment between.
+fn waits_for_keys(person: &Person, name: &str) {
+    poll_until("the program to wait for a key", default_wait(), || {
+        let mut programs = children_of(person.inner_process()).into_iter();
+        let program = programs.find(|pid| name_of(*pid) == name)?;
+        let stat = std::fs::read_to_string(format!("/proc/{program}/stat")).ok()?;
+        let (_, state) = stat.rsplit_once(") ")?;
+        state.starts_with('S').then_some(())
+    });
 }
 
 /// SPEC 8.2: a pager: forward, search, away; and Ctrl-Z in it.
@@ -99,6 +103,7 @@ fn less() {
         person.sees("row number 40");
         person.terminal.send("/number 150\r");
         person.sees("row number 150");
+        waits_for_keys(&person, "less");
         person.terminal.send(key::CTRL_Z);
         person.wait_for_prompt();
         person.enters("fg");
@@ -108,7 +113,7 @@ fn less() {
         let ran = person.commands();
         let less = ran.iter().find(|ran| ran.line == "less rows").unwrap();
         assert!(!less.output.contains("row number"), "{inner:?}: {less:?}");
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -123,7 +128,7 @@ fn less_behind_a_pipe() {
         person.sees("row number 200");
         person.terminal.send("q");
         person.wait_for_prompt();
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -139,7 +144,7 @@ fn top() {
         person.terminal.send(key::CTRL_U);
         person.types("echo back");
         assert_eq!(person.last("echo back").output, "back", "{inner:?}");
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -159,7 +164,7 @@ fn htop() {
             let mouse = screen.mouse_protocol_mode();
             assert_eq!(mouse, vt100::MouseProtocolMode::None, "{inner:?}");
         });
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -212,7 +217,7 @@ fn reading_a_line() {
         person.terminal.send(key::ENTER);
         person.sees("hello Ada");
         person.wait_for_prompt();
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -226,14 +231,14 @@ fn end_of_input() {
         person.terminal.send("one line\r");
         person.sees_line("one line");
         let typed = person.sandbox.path("typed.txt");
-        crate::support::poll_until("the line in the file", crate::support::default_wait(), || {
+        poll_until("the line in the file", default_wait(), || {
             let text = std::fs::read_to_string(&typed).unwrap_or_default();
             (text == "one line\n").then_some(())
         });
         person.terminal.send(key::CTRL_D);
         person.wait_for_prompt();
         assert_eq!(person.runs("cat typed.txt").output, "one line", "{inner:?}");
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -269,7 +274,7 @@ fn what_programs_leave() {
             );
             assert!(!screen.application_cursor(), "{inner:?}");
         });
-        leaves(person);
+        person.leaves();
     }
 }
 
@@ -285,6 +290,6 @@ fn a_chooser() {
         person.terminal.send(key::ENTER);
         person.sees("chosen: row number 117");
         person.wait_for_prompt();
-        leaves(person);
+        person.leaves();
     }
 }
