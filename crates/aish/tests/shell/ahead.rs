@@ -112,6 +112,29 @@ fn a_program_that_reads_has_its_lines() {
     }
 }
 
+/// SPEC 8.2, 12: what is pressed while a command has the terminal raw, and that it does not read, holds up no prompt and comes back.
+#[test]
+fn keys_in_a_raw_terminal() {
+    for inner in POSIX {
+        let person = Desk::with(*inner).sit_down();
+        person.enters(&format!("stty raw; {BUSY}"));
+        person.sees("begun");
+        types_ahead(&person, "echo sent\recho unsent", "unsent");
+        lets_go(&person);
+        person.terminal.wait_for("what was not sent", |screen| {
+            screen.contents().trim_end().ends_with("$ echo unsent")
+        });
+        person.terminal.send(key::ENTER);
+        assert_eq!(
+            lines(&commands_behind(&person, 2)),
+            ["echo sent", "echo unsent"],
+            "{}",
+            inner.name()
+        );
+        person.leaves();
+    }
+}
+
 /// SPEC 8.2: a line that needs what the one before has defined runs as well; what is no command is the person's to send.
 #[test]
 fn lines_that_build_on_one_another() {

@@ -19,11 +19,14 @@ __aish_hand_back() {
   text=${text//$'\e'/%1b}
   __aish_say L "${text//$'\a'/%07}"
 }
-# Lines that were typed ahead and that no program took would be run unseen: they are handed back.
+# What was typed ahead and that no program took would be run unseen: it is handed back. Behind a program that left the terminal raw no
+# key makes an end of a line: what came without one is a part.
 __aish_ahead() {
   local line
-  while IFS= builtin read -r -t 0 && IFS= builtin read -r line; do
-    __aish_hand_back "$line"$'\n'
+  while IFS= builtin read -r -t 0; do
+    IFS= builtin read -r -t 0.05 line && line+=$'\n'
+    [[ -n $line ]] || break
+    __aish_hand_back "$line"
   done </dev/tty
 }
 # While a prompt is prepared, bash forgets its jobs when it is hung up, unless it is told of them by a trap. The user's own stays.

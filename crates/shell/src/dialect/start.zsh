@@ -21,11 +21,13 @@ __aish_hand_back() {
   text=${text//$'\e'/%1b}
   __aish_say L "${text//$'\a'/%07}"
 }
-# Lines that were typed ahead and that no program took would be run unseen: they are handed back.
+# What was typed ahead and that no program took would be run unseen: it is handed back. Not by read: behind a program that left the
+# terminal raw that would wait for the end of a line, which no key makes there.
 __aish_ahead() {
-  local line
-  while IFS= builtin read -r -t 0 line; do
-    __aish_hand_back "$line"$'\n'
+  local text
+  zmodload -F zsh/system b:sysread || return
+  while builtin sysread -t 0 text; do
+    __aish_hand_back "$text"
   done </dev/tty
 }
 __aish_over() {

@@ -57,10 +57,12 @@ impl Ahead {
         self.pressed.drain(..over);
     }
 
-    /// Keys come back.
+    /// Keys come back; Enter as such, where a program left the terminal raw.
     pub fn handed_back(&mut self, keys: &[u8]) {
         if self.back.len() + keys.len() <= AHEAD_BYTES_MAX {
-            self.back.extend(keys);
+            let is_enter = |key: &u8| *key == b'\r';
+            self.back
+                .extend(keys.iter().map(|key| if is_enter(key) { b'\n' } else { *key }));
         }
     }
 
@@ -267,5 +269,6 @@ mod tests {
         check("é\x7fa b c\x17d\r", "a b d\n", "a b d\n", "");
         check("no\x15yes\r", "yes\n", "yes\n", "");
         check("no\x03yes\r", "yes\n", "yes\n", "");
+        check("ls\r", "ls\r", "ls\n", "");
     }
 }
