@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use support::fake_server::{FakeServer, Received};
 use support::ledger::{end_of_last_turn, export, kinds, of_kind, session_ids, text};
+use support::random::{Rng, number};
 use support::reply::Reply;
 use support::sandbox::{Output, Sandbox};
 use support::strict::{Strictness, violation};
@@ -38,26 +39,6 @@ const KILLS_A_SECOND_KILL: u64 = 3;
 
 /// How often a session may have to be resumed before its turn is closed; one is the rule.
 const RESUMES_MAX: usize = 3;
-
-/// A small generator, so that a failing run can be had again.
-struct Rng(u64);
-
-impl Rng {
-    /// The next number (splitmix64).
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Somewhere within that time.
-    fn moment(&mut self, within: Duration) -> Duration {
-        let micros = u64::try_from(within.as_micros()).unwrap_or(u64::MAX).max(1);
-        Duration::from_micros(self.next() % micros)
-    }
-}
 
 /// The calls of a round; each appends its own line to the file `ran`.
 fn round(number: usize) -> Reply {
@@ -222,10 +203,7 @@ fn check_doubt(before: &[Value], said: &str, totals: &Totals) {
 /// SPEC 2.5, 2.6, 3.2, 3.7, 12: nothing acknowledged is lost and nothing runs twice, wherever the kill falls.
 #[test]
 fn kill_9_at_random_moments() {
-    let kills = std::env::var("AISH_KILLS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(KILLS);
+    let kills = number("AISH_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
     let begun = Instant::now();
     let whole = {
         let server = server();

@@ -1,6 +1,5 @@
 //! What a person types while a turn runs: shown below the stream, queued, told to the turn, or kept for the prompt (SPEC 3.5a, 8.7).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-#![allow(dead_code)]
 
 mod support;
 

@@ -85,8 +85,9 @@ fn another_editor() {
     poll_until("the end of an editor that fails", default_wait(), || {
         (read("mode") == "failed").then_some(())
     });
+    // Pastes come in brackets at the prompt only: before, Enter would be a key of the editor's.
     terminal.wait_for("the line as it was", |screen| {
-        screen.contents().contains("· echo twice")
+        screen.bracketed_paste() && screen.contents().contains("· echo twice")
     });
     poll_until("keys to be read again", default_wait(), || {
         terminal.reads_keys().then_some(())

@@ -4,9 +4,10 @@
 //! runs there are: by default some hundreds, so that the suite stays short; the figure to reach is a thousand.
 
 use crate::person::children_of;
-use crate::states::{Bench, STATES, State, number, play};
+use crate::states::{Bench, STATES, State, play};
 use crate::support::processes::zombies_of;
 use crate::support::pty::{Signal, key};
+use crate::support::random::number;
 use crate::support::{default_wait, poll_until};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ const KILLS: u64 = 300;
 const RUNS_A_SURPRISE: u64 = 3;
 /// Of so many others one is killed above a job.
 const RUNS_A_JOB: u64 = 5;
-/// The time in which those are killed, in microseconds.
-const SURPRISE_MICROS: u64 = 150_000;
+/// The time in which those are killed.
+const SURPRISE: Duration = Duration::from_millis(150);
 /// Where the random draws begin, unless `AISH_SEED` says otherwise.
 const SEED: u64 = 0x5eed_0006;
 
@@ -55,7 +56,7 @@ fn nothing_is_left() {
         } else {
             rng.one_of(&STATES)
         };
-        let after = Duration::from_micros(rng.next() % SURPRISE_MICROS);
+        let after = rng.moment(SURPRISE);
         if n.is_multiple_of(RUNS_A_SURPRISE) {
             // Killed outright in the moment in which the shell forks, on any terminal, it may leave what it forks: the shell's own
             // handler takes the hang-up, and nobody is there any more to repeat it.

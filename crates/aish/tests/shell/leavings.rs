@@ -85,7 +85,7 @@ fn noise() {
 
 /// Bytes that have everything in them, sequences too; the same at each run.
 fn bytes_of_noise() -> Vec<u8> {
-    let mut rng = crate::states::Rng(8);
+    let mut rng = crate::support::random::Rng(8);
     let all = (0..200_000).map(|_| rng.next().to_le_bytes()[0]);
     // A full reset would undo what was left by itself.
     all.map(|byte| if byte == b'c' { b'h' } else { byte }).collect()

@@ -1,6 +1,7 @@
 //! Programs that take the terminal over: full-screen ones, prompts for passwords, and those that leave it in a mess.
 
 use crate::person::{ALL, Desk, Inner, Person, children_of, name_of};
+use crate::support::processes::is_asleep;
 use crate::support::pty::key;
 use crate::support::reply::Reply;
 use crate::support::{default_wait, poll_until};
@@ -85,10 +86,7 @@ fn vim_stopped() {
 fn waits_for_keys(person: &Person, name: &str) {
     poll_until("the program to wait for a key", default_wait(), || {
         let mut programs = children_of(person.inner_process()).into_iter();
-        let program = programs.find(|pid| name_of(*pid) == name)?;
-        let stat = std::fs::read_to_string(format!("/proc/{program}/stat")).ok()?;
-        let (_, state) = stat.rsplit_once(") ")?;
-        state.starts_with('S').then_some(())
+        programs.any(|pid| name_of(pid) == name && is_asleep(pid)).then_some(())
     });
 }
 

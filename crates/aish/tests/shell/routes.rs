@@ -136,7 +136,7 @@ fn what_goes_along() {
     let requests = person.server.requests();
     let request = requests.last().unwrap();
     let text = serde_json::to_string(request.messages()).unwrap();
-    for part in ["first-output", "ls /nowhere-at-all", "2", "what happened"] {
+    for part in ["first-output", "ls /nowhere-at-all", "exit 2", "what happened"] {
         assert!(text.contains(part), "no {part} in {text}");
     }
     assert_eq!(request.roles(), "system user");

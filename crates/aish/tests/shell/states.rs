@@ -3,6 +3,7 @@
 use crate::person::{ALL, Inner, is_at_prompt, presses_until};
 use crate::support::fake_server::{FakeServer, Received};
 use crate::support::pty::{Terminal, TerminalCommand, key};
+use crate::support::random::{Rng, number};
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
 use serde_json::json;
@@ -48,26 +49,6 @@ pub const STATES: [State; 9] = [
     State::Question,
     State::Tool,
 ];
-
-/// A small generator, so that a failing run can be had again.
-pub struct Rng(pub u64);
-
-impl Rng {
-    /// The next number (splitmix64).
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// One of these.
-    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        let count = u64::try_from(choices.len()).unwrap();
-        choices[usize::try_from(self.next() % count).unwrap()]
-    }
-}
 
 /// A place where aish is started many times, with one shell beneath it.
 pub struct Bench {
@@ -116,11 +97,6 @@ impl Bench {
         terminal.wait_for("the outer shell", is_outer_prompt);
         terminal
     }
-}
-
-/// A number that is said from outside, for more runs or for those that can be had again.
-pub fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// Plays so many runs on benches with every shell, each with its number and a generator of its own. They are the same each time,

@@ -7,6 +7,7 @@
 //! - [`ledger`]: what a run left in the ledger.
 //! - [`mcp`]: a scripted MCP server, over HTTP or as a child process; [`mcp_real`]: real ones.
 //! - [`processes`]: what a run left behind and what memory it took.
+//! - [`random`]: random draws that can be had again.
 //! - [`real_model`]: a real small model behind a real server.
 //!
 //! Every wait has a deadline and fails with what was seen. Nothing here sleeps to let something "have happened".
@@ -25,6 +26,7 @@ pub mod mcp;
 pub mod mcp_real;
 pub mod processes;
 pub mod pty;
+pub mod random;
 pub mod real_model;
 pub mod reply;
 pub mod sandbox;

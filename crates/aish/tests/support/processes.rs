@@ -46,10 +46,19 @@ pub fn zombies_of(parent: u32) -> Vec<u32> {
 }
 
 fn is_zombie_of(pid: u32, parent: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // State and parent follow the name, which is in parentheses and may itself hold any.
-    let mut fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
-    fields.next() == Some("Z") && fields.next() == Some(parent.to_string().as_str())
+    state_and_parent(pid) == Some(('Z', parent))
+}
+
+/// True when the process waits for something, e.g. for a key; false as well when it has ended.
+pub fn is_asleep(pid: u32) -> bool {
+    state_and_parent(pid).is_some_and(|(state, _)| state == 'S')
+}
+
+fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // They follow the name, which is in parentheses and may itself hold any.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 /// The most memory that a live process has had resident, in KiB; `None` when it has ended.
