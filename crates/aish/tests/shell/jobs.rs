@@ -250,8 +250,7 @@ fn waiting_for_jobs() {
         person.types("sh -c 'while [ ! -e go ]; do sleep 0.05; done' &");
         // The one of zsh minds no Ctrl-C, in any terminal.
         if *inner != Inner::Zsh {
-            person.enters("wait");
-            person.presses_until_prompt(key::CTRL_C);
+            presses_at(&person, "echo th'er'e; wait", "there", key::CTRL_C);
             let listed = person.runs("jobs").output.to_lowercase();
             assert!(listed.contains("running"), "{inner:?}: {listed}");
         }
