@@ -4,10 +4,9 @@ use super::words::{mention_of_directory, mention_of_file, words};
 use super::{Places, placed};
 use aish_mcp::Alias;
 
-/// Names offered at once; more are no choice.
-const OFFERED_MAX: usize = 200;
-/// Names of a directory that are looked at: Tab must not take seconds in one of a million files.
-const LOOKED_AT_MAX: usize = 10_000;
+/// Names of a directory that are looked at: Tab must not take seconds in one of a million files. Where there are more nothing is
+/// offered: what all that fit have in common is not known.
+const LOOKED_AT_MAX: usize = 200_000;
 
 /// What may stand where a line ends in a mention: where that mention begins, and what could replace it from there on. A
 /// directory ends with `/`: there is more to complete.
@@ -18,11 +17,11 @@ pub fn completions(line: &str, places: Places<'_>) -> Option<(usize, Vec<String>
         None => ("", typed.as_str()),
     };
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(placed(folder, places))
-        .ok()?
-        .take(LOOKED_AT_MAX)
-        .flatten()
-    {
+    let entries = std::fs::read_dir(placed(folder, places)).ok()?;
+    for (n, entry) in entries.flatten().enumerate() {
+        if n == LOOKED_AT_MAX {
+            return None;
+        }
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
@@ -38,7 +37,6 @@ pub fn completions(line: &str, places: Places<'_>) -> Option<(usize, Vec<String>
         }
     }
     names.sort_unstable();
-    names.truncate(OFFERED_MAX);
     Some((start, names))
 }
 

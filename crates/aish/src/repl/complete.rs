@@ -20,10 +20,12 @@ use super::router::{Router, Way};
 use ask::Offer;
 use command::{Asking, Candidate};
 use desk::Desk;
-use reedline::{Completer, CompletionOrigin, CompletionResult, CompletionStatus, Span, Suggestion};
+use reedline::{Completer, CompletionOrigin, CompletionResult, CompletionStatus, Partial, Span, Suggestion};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
+/// Candidates shown at once; more are no choice. What is inserted of them is what *all* have in common, shown or not.
+const SHOWN_MAX: usize = 200;
 /// How long keys may wait for one answer of the shell.
 const WAIT_MS: u64 = 300;
 /// What comes later than this is not waited for any more.
@@ -96,18 +98,19 @@ impl Completion {
         let known = self.router.as_ref().map(Router::known).unwrap_or_default();
         let (candidates, asking) = self.words.with_places(|from| command::local(text, from, &known));
         let Some(asking) = asking else {
-            return fresh(&candidates, at, line.len());
+            return fresh(&candidates, line, at);
         };
         match self.hear(&asking, known.grammar()) {
             Heard::Offers(offers) => {
                 let told = self.words.with_places(|from| command::of_shell(text, from, &offers));
                 let best = if told.is_empty() { &candidates } else { &told };
-                fresh(best, at, line.len())
+                fresh(best, line, at)
             }
-            Heard::Later => CompletionResult::stale_or_pending(
-                suggestions(&candidates, at, line.len()).into(),
-                CompletionOrigin::new(line, line.len()),
-            ),
+            Heard::Later => {
+                let shown = suggestions(&candidates, at, line.len());
+                CompletionResult::stale_or_pending(shown.into(), CompletionOrigin::new(line, line.len()))
+                    .with_partial(common(&candidates, line, at))
+            }
         }
     }
 
@@ -159,7 +162,7 @@ impl Completer for Completion {
         }
         let (start, candidates) = self.words.candidates(typed);
         let candidates: Vec<Candidate> = candidates.into_iter().map(Candidate::of_ours).collect();
-        fresh(&candidates, start, typed.len())
+        fresh(&candidates, typed, start)
     }
 
     fn poll_completion(&mut self) -> CompletionStatus {
@@ -183,22 +186,79 @@ impl Completer for Completion {
     }
 }
 
-fn fresh(candidates: &[Candidate], at: usize, end: usize) -> CompletionResult {
-    CompletionResult::fresh(suggestions(candidates, at, end))
+/// `at` is where the text they belong to begins in the line, which ends at the cursor.
+fn fresh(candidates: &[Candidate], line: &str, at: usize) -> CompletionResult {
+    CompletionResult::fresh(suggestions(candidates, at, line.len())).with_partial(common(candidates, line, at))
 }
 
-/// As the editor takes them; `at` is where the text they belong to begins in the line, `end` where the cursor is.
+/// What may be inserted before one is chosen: the beginning that all have that stand where the first stands.
+fn common(candidates: &[Candidate], line: &str, at: usize) -> Option<Partial> {
+    let first = candidates.first()?;
+    let span = span(first, at, line.len());
+    let mut insert = first.value.as_str();
+    for other in candidates.iter().filter(|other| other.start == first.start) {
+        let pairs = insert.char_indices().zip(other.value.chars());
+        let same = pairs.take_while(|((_, one), other)| one == other).last();
+        let bytes = same.map_or(0, |((at, c), _)| at + c.len_utf8());
+        insert = insert.get(..bytes).unwrap_or_default();
+    }
+    let typed = line.get(span.start..span.end).unwrap_or_default();
+    // Without more than what is typed, that is what stays.
+    let insert = if insert.starts_with(typed) { insert } else { typed };
+    Some(Partial {
+        span,
+        insert: insert.to_owned(),
+    })
+}
+
+/// Those that are shown, as the editor takes them; `end` is where the cursor is.
 fn suggestions(candidates: &[Candidate], at: usize, end: usize) -> Vec<Suggestion> {
-    let suggestions = candidates.iter().map(|candidate| Suggestion {
+    let suggestions = candidates.iter().take(SHOWN_MAX).map(|candidate| Suggestion {
         value: candidate.value.clone(),
         display_override: candidate.shown.clone(),
         description: Some(candidate.help.clone()).filter(|help| !help.is_empty()),
         append_whitespace: candidate.end == command::End::Space,
-        span: Span {
-            start: (at + candidate.start).min(end),
-            end,
-        },
+        span: span(candidate, at, end),
         ..Suggestion::default()
     });
     suggestions.collect()
+}
+
+/// What a candidate takes the place of.
+fn span(candidate: &Candidate, at: usize, end: usize) -> Span {
+    Span {
+        start: (at + candidate.start).min(end),
+        end,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// SPEC 8.9: what Tab inserts is what all that fit begin with, however many are shown.
+    #[test]
+    fn what_all_have_in_common() {
+        let folder = tempfile::tempdir().unwrap();
+        for n in 100..=320 {
+            std::fs::write(folder.path().join(format!("img1_{n}")), "").unwrap();
+        }
+        std::fs::write(folder.path().join("img2_final"), "").unwrap();
+        let words = Words::default();
+        words.update(|lists| lists.directory = folder.path().to_owned());
+        let mut completion = Completion::new(words, None, None);
+        let mut check = |line: &str, expect: Option<(usize, &str)>| {
+            let completed = completion.complete(line, line.len());
+            assert!(completed.suggestions().len() <= SHOWN_MAX);
+            let partial = completed.partial().map(|it| (it.span.start, it.insert.as_str()));
+            assert_eq!(partial, expect, "{line:?}");
+        };
+        check("!ls im", Some((4, "img")));
+        check("!ls img", Some((4, "img")));
+        check("!ls img1", Some((4, "img1_")));
+        check("!ls img2", Some((4, "img2_final")));
+        check("see @im", Some((4, "@img")));
+        check("!ls x", None);
+    }
 }

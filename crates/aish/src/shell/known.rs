@@ -151,16 +151,15 @@ impl Knowledge {
         }
     }
 
-    /// The names that begin so, in order, each with what it is; a limited number of them.
-    pub fn names_with(&self, prefix: &str, names_max: usize) -> Vec<(String, Kind)> {
+    /// The names that begin so, in order, each with what it is.
+    pub fn names_with(&self, prefix: &str) -> Vec<(String, Kind)> {
         let facts = self.read();
         let programs = facts.programs.names().map(|name| (name, Kind::Program));
         let own = facts.own.iter().map(|(name, kind)| (&**name, *kind));
         let fitting = programs.chain(own).filter(|(name, _)| name.starts_with(prefix));
         // What the shell has itself hides the program of that name.
         let names: BTreeMap<&str, Kind> = fitting.collect();
-        let names = names.into_iter().take(names_max);
-        names.map(|(name, kind)| (name.to_owned(), kind)).collect()
+        names.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect()
     }
 
     /// Whether it is a command that only this user has: no other name for a program of that name.

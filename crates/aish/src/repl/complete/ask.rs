@@ -7,10 +7,9 @@
 
 use super::command::{Asking, End, What};
 use aish_command::Grammar;
+use aish_shell::ANSWER_BYTES_MAX;
 
-/// Lines of an answer that are read.
-const OFFERS_MAX: usize = 2_000;
-/// The longest of them, in bytes.
+/// The longest line of an answer that is read, in bytes.
 const OFFER_BYTES_MAX: usize = 4_096;
 
 /// One thing the shell offers.
@@ -131,8 +130,12 @@ fn fish_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\\', r"\\").replace('\'', r"\'"))
 }
 
-/// Reads what was printed. What is before the first heading is no answer.
+/// Reads what was printed. What is before the first heading is no answer, and neither is one that was cut: what all have in common
+/// is not known then.
 pub fn offers(output: &[u8]) -> Vec<Offer> {
+    if u64::try_from(output.len()).is_ok_and(|bytes| bytes >= ANSWER_BYTES_MAX) {
+        return Vec::new();
+    }
     let mut heading = None;
     let mut offers: Vec<Offer> = Vec::new();
     for line in output.split(|byte| *byte == b'\n') {
@@ -162,7 +165,7 @@ pub fn offers(output: &[u8]) -> Vec<Offer> {
             (false, false) => end,
         };
         let is_new = !offers.iter().rev().take(1).any(|offer| offer.value == text);
-        if !text.is_empty() && is_new && offers.len() < OFFERS_MAX {
+        if !text.is_empty() && is_new {
             offers.push(Offer {
                 value: text.to_owned(),
                 help: help.to_owned(),

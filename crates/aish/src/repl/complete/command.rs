@@ -7,9 +7,6 @@ use crate::shell::known::Knowledge;
 use aish_core::sanitize::{is_hostile, single_line};
 use aish_shell::route::{Kind, Known as _};
 
-/// Names offered at once; more are no choice.
-const OFFERED_MAX: usize = 200;
-
 /// One completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -171,7 +168,7 @@ fn names(word: &Word, known: &Knowledge) -> Vec<Candidate> {
     if word.value.is_empty() {
         return Vec::new();
     }
-    let names = known.names_with(&word.value, OFFERED_MAX).into_iter();
+    let names = known.names_with(&word.value).into_iter();
     let names = names.filter(|(name, _)| !name.chars().any(is_hostile));
     let candidates = names.map(|(name, kind)| Candidate {
         start: word.start,
@@ -221,7 +218,6 @@ pub fn of_shell(text: &str, from: From<'_>, offers: &[Offer]) -> Vec<Candidate> 
     if offers.iter().all(|offer| offer.spelling == Spelling::Name) {
         candidates.sort_unstable_by(|a, b| a.value.cmp(&b.value));
     }
-    candidates.truncate(OFFERED_MAX);
     candidates
 }
 

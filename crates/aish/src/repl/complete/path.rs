@@ -2,13 +2,13 @@
 
 use super::typed::{Quote, Word, escaped};
 use aish_core::sanitize::is_hostile;
+use std::fs::DirEntry;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Names offered at once; more are no choice.
-const OFFERED_MAX: usize = 200;
-/// Names of a directory that are looked at: Tab must not take seconds in one of a million files.
-const LOOKED_AT_MAX: usize = 10_000;
+/// Names of a directory that are looked at: Tab must not take seconds in one of a million files. Where there are more nothing is
+/// offered: what all that fit have in common is not known.
+const LOOKED_AT_MAX: usize = 200_000;
 
 /// The users of this machine, a row each.
 const USERS: &str = "/etc/passwd";
@@ -44,7 +44,7 @@ impl From<'_> {
     }
 }
 
-/// What the last word of a line, as it was `typed`, could become as a path. A directory ends in `/`, and what is quoted stays open
+/// All that the last word of a line, as it was `typed`, could become as a path. A directory ends in `/`, and what is quoted stays open
 /// behind one: there is more to complete. What is hidden is offered to who typed a dot.
 pub fn paths(word: &Word, typed: &str, from: From<'_>, only: Only) -> Vec<String> {
     let (Some(folder), Some(prefix), Some(before)) = (
@@ -63,7 +63,10 @@ pub fn paths(word: &Word, typed: &str, from: From<'_>, only: Only) -> Vec<String
         quote @ (Quote::Single | Quote::Double) => ("", quote),
     };
     let mut offered = Vec::new();
-    for entry in entries.take(LOOKED_AT_MAX).flatten() {
+    for (n, entry) in entries.flatten().enumerate() {
+        if n == LOOKED_AT_MAX {
+            return Vec::new();
+        }
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
@@ -71,13 +74,11 @@ pub fn paths(word: &Word, typed: &str, from: From<'_>, only: Only) -> Vec<String
         if !name.starts_with(prefix) || is_hidden || name.chars().any(is_hostile) {
             continue;
         }
-        // Links are followed: what counts is what is behind them.
-        let metadata = std::fs::metadata(entry.path()).ok();
-        let is_directory = metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);
+        let is_directory = leads_to_directory(&entry);
         let fits = match only {
             Only::Anything => true,
             Only::Directories => is_directory,
-            Only::Programs => is_directory || metadata.as_ref().is_some_and(can_be_run),
+            Only::Programs => is_directory || std::fs::metadata(entry.path()).is_ok_and(|it| can_be_run(&it)),
         };
         if fits {
             let end = if is_directory { "/" } else { quote.mark() };
@@ -85,8 +86,15 @@ pub fn paths(word: &Word, typed: &str, from: From<'_>, only: Only) -> Vec<String
         }
     }
     offered.sort_unstable();
-    offered.truncate(OFFERED_MAX);
     offered
+}
+
+/// Whether it is a directory, or a link to one: what counts is what is behind it.
+fn leads_to_directory(entry: &DirEntry) -> bool {
+    match entry.file_type() {
+        Ok(kind) if !kind.is_symlink() => kind.is_dir(),
+        Ok(_) | Err(_) => std::fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir()),
+    }
 }
 
 fn can_be_run(metadata: &std::fs::Metadata) -> bool {

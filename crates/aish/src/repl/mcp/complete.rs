@@ -14,8 +14,6 @@ use tokio::runtime::Handle;
 
 /// How long a key may wait for a server. What comes later is there for the next key.
 const WAIT_MS: u64 = 500;
-/// Candidates offered at once; more are no choice.
-const OFFERED_MAX: usize = 200;
 
 /// What may stand where a line ends: the words, and what each of them is.
 pub type Candidates = Vec<(String, String)>;
@@ -120,7 +118,7 @@ impl Reach {
             .chain(templates)
             .filter(|(address, _)| address.starts_with(&typed));
         let words = fitting.filter_map(|(address, help)| Some((mention_of_file(&address)?, escaped(&help))));
-        Some((at, words.take(OFFERED_MAX).collect()))
+        Some((at, words.collect()))
     }
 
     /// What that comes to, if it does soon; it goes on behind it.
@@ -144,10 +142,7 @@ fn fitting(words: Candidates, typed: &str) -> Candidates {
     let fitting = words
         .into_iter()
         .filter(|(word, _)| word.starts_with(typed) && can_be_typed(word));
-    fitting
-        .map(|(word, help)| (word, escaped(&help)))
-        .take(OFFERED_MAX)
-        .collect()
+    fitting.map(|(word, help)| (word, escaped(&help))).collect()
 }
 
 fn escaped(help: &str) -> String {

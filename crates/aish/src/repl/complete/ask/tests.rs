@@ -135,7 +135,7 @@ fn variables() {
     );
 }
 
-/// Whatever is printed, what is before a heading is no answer, and nothing is taken in without limit.
+/// Whatever is printed, what is before a heading is no answer; all of an answer is taken, and nothing of one that was cut.
 #[test]
 fn answers() {
     assert_eq!(offers(b"noise\n\xff\n"), []);
@@ -153,5 +153,9 @@ fn answers() {
         ]
     );
     let flood: String = (0..100_000).map(|n| format!("{n}\n")).collect();
-    assert_eq!(offers(format!("#t\n{flood}").as_bytes()).len(), OFFERS_MAX);
+    assert_eq!(offers(format!("#t\n{flood}").as_bytes()).len(), 100_000);
+    let answer_bytes_max = usize::try_from(ANSWER_BYTES_MAX).unwrap();
+    let mut cut = format!("#t\n{}", "one\ntwo\n".repeat(answer_bytes_max / 8)).into_bytes();
+    cut.truncate(answer_bytes_max);
+    assert_eq!(offers(&cut), []);
 }
