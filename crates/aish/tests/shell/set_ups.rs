@@ -125,6 +125,42 @@ fn frameworks() {
     );
 }
 
+/// A tool that installs itself in the variable when the first prompt comes, once, as its hooks find that they are there.
+const BASH_INSTALLS_ITSELF: &str = r#"
+its_hook='its_install'
+its_count=0 its_good=0
+its_precmd() { local status=$?; its_count=$((its_count + 1)); [ "$status" != 0 ] || its_good=$((its_good + 1)); }
+its_install() {
+  [[ ${PROMPT_COMMAND[*]} != *its_precmd* ]] || return
+  PROMPT_COMMAND="its_precmd
+${PROMPT_COMMAND//$its_hook/:}"
+  PROMPT_COMMAND+=(':')
+}
+PROMPT_COMMAND="true
+$its_hook"
+TMOUT=1
+"#;
+
+/// SPEC 8.2: what runs before each prompt finds the status of the line, and runs once, also where it puts itself there while it runs.
+/// Nobody is thrown out for reading an answer.
+#[test]
+fn prompt_commands() {
+    play(
+        BASH,
+        BASH_INSTALLS_ITSELF,
+        &[
+            ("true", Succeeds),
+            ("true", Succeeds),
+            ("sh -c 'exit 3'", Exits(3)),
+            ("true", Succeeds),
+            ("echo $its_count $its_good", Prints("4 3")),
+            ("true", Succeeds),
+            ("echo $its_count ${#PROMPT_COMMAND[@]}", Prints("6 1")),
+            ("echo $TMOUT", Prints("0")),
+        ],
+    );
+}
+
 /// SPEC 8.2: no prompt of such files shows, whenever it is drawn, and a banner shows once.
 #[test]
 fn no_prompt_but_ours() {

@@ -165,6 +165,24 @@ fn leaves_at_once() {
     }
 }
 
+/// SPEC 8.2, 12: one that makes read-only what our marks hang on: a shell without it takes its place, and that is said.
+#[test]
+fn read_only_prompts() {
+    let all = [
+        (Inner::Bash, "readonly PROMPT_COMMAND='history -a'\n"),
+        (Inner::Zsh, "typeset -r PS1='mine> '\n"),
+    ];
+    for (inner, start_up) in all {
+        let person = Desk::with(inner).start_up(start_up).sit_down();
+        person.sees("read-only");
+        person.sees("without start-up files");
+        person.wait_for_prompt();
+        assert_eq!(person.runs("echo fine").output, "fine", "{inner:?}");
+        assert_eq!(person.runs("echo again").output, "again", "{inner:?}");
+        person.leaves();
+    }
+}
+
 /// SPEC 8.2, 8.7, 12: one that hands over to another program, which knows nothing of us: Ctrl-C gives the prompt back, and the rest
 /// still works.
 #[test]

@@ -41,7 +41,7 @@ __aish_hung_up() {
 }
 __aish_over() {
   local -
-  set +eETu
+  set +eETux
   trap -p HUP >|"$__aish_folder/traps"
   [[ -s $__aish_folder/traps ]] || trap __aish_hung_up HUP
   __aish_ahead
@@ -49,6 +49,8 @@ __aish_over() {
 }
 # PROMPT_COMMAND is ours; what the user's files and lines put there is run by us, between the end of a command and the prompt.
 __aish_adopt() {
+  local -
+  set +eETux
   [[ ${#PROMPT_COMMAND[@]} == 1 && ${PROMPT_COMMAND[0]} == "$__aish_own" ]] && return
   local command commands=()
   for command in "${PROMPT_COMMAND[@]}"; do
@@ -64,22 +66,28 @@ __aish_adopt() {
 }
 __aish_arm() {
   local -
-  set +eETu
+  set +eETux
   __aish_adopt
   PS0='\e]133;C;k=OPEN\a' PS1='\[\e]133;B;k=OPEN\a\]' PS2='\[\e]133;P;k=OPEN\a\]'
   # Exported, they would be in the environment of every command.
   builtin export -n PS0 PS1 PS2 PROMPT_COMMAND
+  # Nobody is idle who reads an answer.
+  [[ ${TMOUT@a} == *r* ]] || TMOUT=0
   [[ -s $__aish_folder/traps ]] || trap - HUP
 }
 __aish_as() { return "$1"; }
 __aish_prompt() {
-  local __aish_status=$? __aish_command
+  local __aish_status=$? __aish_command __aish_now=("${__aish_commands[@]}")
   __aish_over "$__aish_status" || :
+  # Whoever installs himself in the variable while it runs finds it as he knows it.
+  __aish_adopt || :
+  PROMPT_COMMAND=("${__aish_commands[@]}")
   # Each finds the status in $?, and set -e does not take that for a failure.
-  for __aish_command in "${__aish_commands[@]}"; do
+  for __aish_command in "${__aish_now[@]}"; do
     if ((__aish_status)); then
       __aish_as "$__aish_status" || builtin eval "$__aish_command"
     else
+      :
       builtin eval "$__aish_command"
     fi
   done >/dev/tty 2>&1
@@ -89,7 +97,7 @@ __aish_prompt() {
 # one, with marks; bash does not look at its prompts before. A line editor within a command (read -e) gets no line of ours.
 __aish_mend() {
   local - map next=end-of-line
-  set +eETu
+  set +eETux
   if [[ ${PROMPT_COMMAND-} != "$__aish_own" || ${PS1-} != *OPEN* ]]; then
     __aish_arm
     next=accept-line
@@ -101,7 +109,7 @@ __aish_mend() {
 # The argument is $_, which is so again afterwards.
 __aish_ask() {
   local - __aish_line
-  set +eETu
+  set +eETux
   # Not by the dot: a shell that is hung up while it reads a file leaves its jobs behind.
   IFS= builtin read -r -d '' __aish_line <"$__aish_folder/ask"
   { builtin eval "$__aish_line" >|"$__aish_folder/answer" </dev/null; } || :
@@ -113,7 +121,7 @@ __aish_take() {
 }
 __aish_hook() {
   local -
-  set +eETu
+  set +eETux
   case $(trap -p INT) in *__aish_interrupted*) trap - INT ;; esac
   __aish_adopt
   builtin bind 'set enable-bracketed-paste on'
@@ -125,9 +133,21 @@ __aish_hook() {
     builtin bind -m "$map" -x '"\e[9994~": { __aish_mend "$_"; } >/dev/null 2>&1'
   done
 }
+# Without these there are no marks: a shell that does not read those files takes its place.
+__aish_check() {
+  local -
+  set +eETux
+  case ${PROMPT_COMMAND@a}${PS0@a}${PS1@a}${PS2@a} in
+    *r*)
+      builtin printf '%s\n' 'the start-up files make PROMPT_COMMAND or a PS variable read-only: aish needs them' >/dev/tty
+      builtin exit 1
+      ;;
+  esac
+}
 # Ctrl-C ends what runs now, not the rest of the files.
 trap __aish_interrupted INT
 OWN[ -f ~/.bashrc ] && . ~/.bashrc
+{ __aish_check; } >/dev/null 2>&1
 { __aish_hook; } >/dev/null 2>&1
 # Whoever leaves at once leaves with 0.
 { :; } >/dev/null 2>&1

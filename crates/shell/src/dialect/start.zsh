@@ -44,6 +44,8 @@ __aish_arm() {
   emulate -L zsh -o no_xtrace; trap - DEBUG ZERR
   precmd_functions=(__aish_over ${${precmd_functions:#__aish_over}:#__aish_mark} __aish_mark)
   preexec_functions=(${preexec_functions:#__aish_begun} __aish_begun)
+  # Nobody is idle who reads an answer; a trap of the user's that is called then does no harm.
+  (( $+functions[TRAPALRM] )) || TMOUT=0
   # No percent sign, no dollar, no exclamation mark: they are the same under all options.
   PS1=$'\e]133;B;k=OPEN\a' RPS1= PS2=$'\e]133;P;k=OPEN\a' RPS2=
   # Exported, they would be in the environment of every command.
@@ -91,9 +93,17 @@ __aish_hook() {
   zle -N __aish_take
   zle -N __aish_mend
 }
+# Without these there are no marks, and zsh takes none of them back: a shell that does not read those files takes its place.
+__aish_check() {
+  emulate -L zsh -o no_xtrace
+  [[ "${(t)PS1}${(t)RPS1}${(t)PS2}${(t)RPS2}" == *readonly* ]] || return 0
+  builtin print -r -- 'the start-up files make a prompt variable (PS1, RPS1, ...) read-only: aish needs them' >/dev/tty
+  builtin exit 1
+} >/dev/null 2>&1
 # Ctrl-C ends what runs now, not the rest of the file.
 trap __aish_interrupted INT
 OWN[ -f "${ZDOTDIR:-$HOME}/.zshrc" ] && . "${ZDOTDIR:-$HOME}/.zshrc"
+__aish_check
 { __aish_hook; __aish_mark; } >/dev/null 2>&1
 # Whoever leaves at once leaves with 0.
 :
