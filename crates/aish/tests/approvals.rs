@@ -13,6 +13,45 @@ use support::sandbox::Sandbox;
 /// The end of a question.
 const QUESTION: &str = "[y/N/a/s/?]";
 
+/// SPEC 5.3: a word that was begun when a call is asked about is typed to its end where it was begun, and answers nothing.
+#[test]
+fn half_a_word_is_no_answer() {
+    let call = json!({ "command": "touch made" }).to_string();
+    let server = FakeServer::script([
+        Reply::stream()
+            .says("First ")
+            .stalls()
+            .says("second")
+            .call_begins(0, "c1", "bash")
+            .call_arguments(0, &call)
+            .finish("tool_calls")
+            .done(),
+        Reply::text("as you wish"),
+    ]);
+    let sandbox = Sandbox::with_model(&server);
+    let terminal = sandbox.terminal(&[]).start();
+    terminal.wait_for_prompt();
+    terminal.send_line("?go");
+    terminal.wait_for_text("First");
+    terminal.send("thank ");
+    terminal.wait_for_text("thank ▏");
+    server.release();
+    terminal.wait_for_text("First second");
+    terminal.send("you");
+    terminal.wait_for_text("thank you▏");
+    terminal.wait_for("the question", |screen| {
+        screen.contents().trim_end().ends_with(QUESTION)
+    });
+    terminal.send_line("");
+    terminal.wait_for_text("as you wish");
+    terminal.wait_for("the line that was begun", |screen| {
+        screen.contents().trim_end().ends_with("thank you")
+    });
+    assert!(!sandbox.path("made").exists());
+    terminal.send(key::CTRL_U);
+    terminal.wait_for_prompt();
+}
+
 /// Two writes with a command between them, all in one reply.
 fn batch() -> FakeServer {
     let write = |path: &str| json!({ "path": path, "content": "x" });

@@ -125,6 +125,31 @@ fn run() {
     }
 }
 
+/// SPEC 5.3, 8.4: a word that was begun when the question came is typed to its end where it was begun, and answers nothing: here
+/// the rest of it would be a yes.
+#[test]
+fn half_a_word_is_no_answer() {
+    let person = Desk::with(Inner::Bash)
+        .replies([Reply::halting("Do:\n", "CMD: touch raced\n")])
+        .sit_down();
+    asks(&person);
+    person.sees("Do:");
+    person.terminal.send("thank ");
+    person.sees("thank ▏");
+    person.server.release();
+    person.sees("CMD: touch raced");
+    person.terminal.send("you");
+    person.sees("thank you▏");
+    waits_for_question(&person, "touch raced");
+    answers(&person, "");
+    person.terminal.wait_for("the line that was begun", |screen| {
+        screen.contents().trim_end().ends_with("thank you")
+    });
+    assert!(!person.sandbox.path("raced").exists());
+    person.gives_up();
+    person.leaves();
+}
+
 /// SPEC 8.4, 5.5: a no, with a reason or without, runs nothing and is told to the model; `q` and Ctrl-C refuse the rest.
 #[test]
 fn refuse() {

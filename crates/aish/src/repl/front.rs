@@ -8,9 +8,9 @@ mod below;
 mod steer;
 
 use super::router::Router;
-use super::typing::TypeAhead;
+use super::typing::{Lull, TypeAhead};
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
-use crate::mcp::desk::Open;
+use crate::mcp::desk::{Open, Ticket};
 use crate::paths::Environment;
 use crate::term::countdown::StatusLine;
 use crate::term::footer::Place;
@@ -21,7 +21,7 @@ use crate::term::{Form, Look, Output, Stream};
 use crate::usage::Gauge;
 use aish_core::redact::Redactor;
 use aish_engine::{Notices, Steering};
-use aish_tools::Cancel;
+use aish_tools::{Cancel, cancelled};
 use below::{Below, Footing, Holder, News};
 use futures_util::FutureExt as _;
 use std::future::Future;
@@ -194,18 +194,48 @@ impl Front {
     /// all the same, since whoever is cancelled has to write down how it ended. What servers ask meanwhile is put to the
     /// person, one question after the other, with nothing drawn in between.
     pub async fn watch<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
-        self.watch_with(Holder::Prompt, run).await
+        self.watch_with(Holder::Prompt, self.clerk.clone(), run).await
     }
 
-    /// The same for what has the terminal itself: servers wait, nothing is drawn below, and no key is read.
+    /// The same for what has the terminal itself: servers wait, nothing is drawn below, and no key is read. A line that is being
+    /// typed is typed on first; where it is stopped, what `run` makes is cancelled from the beginning.
     pub async fn watch_asking<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
-        self.watch_with(Holder::Other, run).await
+        let stopped = match self.let_type_on().await {
+            Wanted::Nothing => None,
+            Wanted::Stop => Some(watch::channel(true).1),
+        };
+        self.watch_with(Holder::Other, None, |notices, cancel| {
+            run(notices, stopped.unwrap_or(cancel))
+        })
+        .await
     }
 
-    async fn watch_with<F: Future>(&mut self, holder: Holder, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
-        let clerk = self.clerk.clone().filter(|_| holder == Holder::Prompt);
+    /// Reads and shows keys until the person does not type, or stops what comes.
+    async fn let_type_on(&mut self) -> Wanted {
+        let Some(mut lull) = self.below.as_ref().and_then(Below::lull) else {
+            return Wanted::Nothing;
+        };
+        let typing = |_, mut cancel| async move {
+            tokio::select! {
+                biased;
+                () = cancelled(&mut cancel) => Wanted::Stop,
+                () = lull.over() => Wanted::Nothing,
+            }
+        };
+        let wanted = self.watch_with(Holder::Prompt, None, typing).await;
+        self.make_room().await;
+        wanted
+    }
+
+    async fn watch_with<F: Future>(
+        &mut self,
+        holder: Holder,
+        clerk: Option<Clerk>,
+        run: impl FnOnce(Notices, Cancel) -> F,
+    ) -> F::Output {
         let _open = clerk.as_ref().map(Clerk::open);
         let mut busy: Option<Busy> = None;
+        let mut next: Option<(Ticket, Option<Lull>)> = None;
         let _quiet = self.guard.quiet();
         let (canceller, cancel) = watch::channel(false);
         let running = run(self.notices.clone(), cancel);
@@ -228,12 +258,16 @@ impl Front {
                     written = self.resume_below();
                     Wanted::Nothing
                 }
-                ticket = next_question(clerk.as_ref()), if is_free => {
-                    self.make_room().await;
-                    busy = clerk.as_ref().map(|clerk| clerk.begin(ticket));
+                news = news(&mut self.below) => self.heard(news),
+                ticket = next_question(clerk.as_ref()), if is_free && next.is_none() => {
+                    next = Some((ticket, self.below.as_ref().and_then(Below::lull)));
                     Wanted::Nothing
                 }
-                news = news(&mut self.below) => self.heard(news),
+                () = may_ask(&mut next), if is_free => {
+                    self.make_room().await;
+                    busy = clerk.as_ref().zip(next.take()).map(|(clerk, (ticket, _))| clerk.begin(ticket));
+                    Wanted::Nothing
+                }
                 () = notices.changed(), if is_free => { written = self.show_news(); Wanted::Nothing }
                 () = due(until_tick), if is_free => { written = self.show_news(); Wanted::Nothing }
                 output = &mut running => break output,
@@ -397,6 +431,15 @@ enum Wanted {
 async fn news(below: &mut Option<Below>) -> News {
     match below {
         Some(below) => below.news().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves when the question can be put: nobody types; never, without one.
+async fn may_ask(next: &mut Option<(Ticket, Option<Lull>)>) {
+    match next {
+        Some((_, Some(lull))) => lull.over().await,
+        Some((_, None)) => {}
         None => std::future::pending().await,
     }
 }

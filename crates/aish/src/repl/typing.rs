@@ -6,9 +6,11 @@
 
 mod draft;
 mod keys;
+mod lull;
 mod tap;
 mod typed;
 
+pub use lull::Lull;
 pub use typed::Wish;
 
 use super::Repl;
@@ -19,6 +21,7 @@ use super::route::{Route, route};
 use super::router::Router;
 use crate::term::footer;
 use keys::{Key, Keys};
+use lull::Presses;
 use rustix::process::Signal;
 use std::io;
 use std::time::Duration;
@@ -120,6 +123,7 @@ pub struct TypeAhead {
     typed: Typed,
     /// When a beginning of a key that is held is none any more.
     alone: Option<Instant>,
+    presses: Presses,
     resized: unix::Signal,
     continued: unix::Signal,
 }
@@ -135,6 +139,7 @@ impl TypeAhead {
             keys: Keys::default(),
             typed: Typed::new(whole),
             alone: None,
+            presses: Presses::default(),
             resized: signal(SignalKind::window_change())?,
             continued: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
         })
@@ -143,7 +148,10 @@ impl TypeAhead {
     /// The next thing that happens. Nothing is lost when it is dropped.
     pub async fn heard(&mut self) -> Heard {
         tokio::select! {
-            bytes = self.tap.bytes() => Heard::Keys(self.take(&bytes)),
+            bytes = self.tap.bytes() => {
+                self.presses.heard();
+                Heard::Keys(self.take(&bytes))
+            }
             () = until(self.alone) => {
                 self.alone = None;
                 let key = self.keys.pause();
@@ -152,6 +160,13 @@ impl TypeAhead {
             _ = self.resized.recv() => Heard::Screen,
             _ = self.continued.recv() => Heard::Screen,
         }
+    }
+
+    /// What whoever wants to ask has to wait for, where a line is being typed: the rest of it would be the answer. `None` where
+    /// nobody types.
+    pub fn lull(&self) -> Option<Lull> {
+        let is_typing = self.typed.has_draft() || self.presses.are_recent() || self.tap.has_bytes();
+        is_typing.then(|| self.presses.lull())
     }
 
     /// What was running is over: a key or a paste that is half read is read to its end, for whoever reads next could only take

@@ -3,7 +3,7 @@
 use super::steer::{Sent, Steer};
 use crate::repl::complete::Whole;
 use crate::repl::router::Router;
-use crate::repl::typing::{Heard, TypeAhead, Wish};
+use crate::repl::typing::{Heard, Lull, TypeAhead, Wish};
 use crate::term::footer::{Footer, Place};
 use crate::term::guard::Guard;
 use crate::term::{Look, Output, Stream};
@@ -87,6 +87,14 @@ impl Below {
             Footing::Drawn => holder,
             Footing::None => Holder::Other,
         };
+    }
+
+    /// What a question has to wait for; `None` where nobody types, or where what is typed is not read meanwhile.
+    pub fn lull(&self) -> Option<Lull> {
+        match self.footing {
+            Footing::Drawn => self.ahead.lull(),
+            Footing::None => None,
+        }
     }
 
     /// A notice is being shown.

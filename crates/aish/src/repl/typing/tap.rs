@@ -74,6 +74,11 @@ impl Tap {
         !self.returned.is_empty()
     }
 
+    /// Whether the terminal has bytes that nobody has read yet.
+    pub fn has_bytes(&self) -> bool {
+        has_bytes(self.fd.get_ref(), &Timespec::default())
+    }
+
     /// Takes the first byte that came back.
     pub fn take_returned(&mut self) -> Option<u8> {
         self.returned.pop_front()

@@ -121,6 +121,11 @@ impl Typed {
         self.draft.take()
     }
 
+    /// Whether there is a line that is not done.
+    pub fn has_draft(&self) -> bool {
+        !self.draft.text().is_empty()
+    }
+
     /// As the footer shows it.
     pub fn shown(&self, router: Option<&Router>) -> footer::Typed<'_> {
         let (before, behind) = self.draft.parts();
