@@ -6,6 +6,7 @@
 //! [`Parts`], or the parts say that something is hidden ([`Inner::Hidden`]) or in doubt ([`Parts::doubt`]).
 
 mod account;
+mod evaluated;
 mod programs;
 mod words;
 mod wrappers;
@@ -13,6 +14,7 @@ mod wrappers;
 use crate::{NotParsed, parse};
 use account::Account;
 use aish_core::parts::{Assignment, Inner, Parts, Redirect, SimpleCommand, Word};
+use evaluated::Evaluated;
 use tree_sitter::{Node, Tree};
 use wrappers::Wrapped;
 
@@ -33,6 +35,9 @@ pub enum NotUnderstood {
     /// The grammar may have read it otherwise than a shell would.
     #[error("the command line holds something that shells may read otherwise than it looks")]
     Unclear,
+    /// What a variable or a command's output holds is taken for code.
+    #[error("the command line evaluates as code what a variable or a command's output holds")]
+    Evaluated,
     /// There is command in command in command.
     #[error("the command line has commands {LEVELS_MAX} levels deep")]
     TooDeep,
@@ -72,9 +77,8 @@ fn read(text: &str, parts: &mut Parts) -> Result<(), NotUnderstood> {
             waiting: &mut waiting,
             taken: Vec::new(),
         };
-        if !reading.tree(&syntax.tree)?.is_whole() {
-            understood = understood.and(Err(NotUnderstood::Unclear));
-        }
+        let said = reading.tree(&syntax.tree)?;
+        understood = understood.and(said);
     }
     understood
 }
@@ -94,21 +98,31 @@ struct Reading<'a> {
     taken: Vec<usize>,
 }
 
-impl<'a> Reading<'a> {
-    fn tree(&mut self, tree: &Tree) -> Result<Account<'a>, NotUnderstood> {
+impl Reading<'_> {
+    /// Takes all of it in. The outer error ends the reading, the inner one says what else there may be.
+    fn tree(&mut self, tree: &Tree) -> Result<Result<(), NotUnderstood>, NotUnderstood> {
         let mut account = Account::new(&self.code.text);
+        let mut evaluated = Evaluated::new(&self.code.text);
         let mut cursor = tree.walk();
         loop {
             let node = cursor.node();
             account.node(&node);
+            evaluated.node(&node);
             self.node(&node)?;
             if cursor.goto_first_child() {
+                evaluated.enter(&node);
                 continue;
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    return Ok(account);
+                    let is_whole = account.is_whole();
+                    return Ok(match (is_whole, evaluated.is_evaluated()) {
+                        (false, _) => Err(NotUnderstood::Unclear),
+                        (true, true) => Err(NotUnderstood::Evaluated),
+                        (true, false) => Ok(()),
+                    });
                 }
+                evaluated.leave();
             }
         }
     }

@@ -172,6 +172,9 @@ fn asked_where_it_cannot_be_told() {
             "cat <<-E\n\t$(unknown)\n\tE",
             "trap unknown EXIT; ls",
             "[[ 'a[$(unknown)]' -eq 1 ]]",
+            "for x in 'a[$''(unknown)]'; do echo $((x)); done",
+            "for x in '$(unknown)'; do echo \"${x@P}\"; done",
+            "for x in 'a[$''(unknown)]'; do echo ${v[x]}; done",
             "git push",
         ],
     );

@@ -11,7 +11,7 @@
 use tree_sitter::Node;
 
 /// Marks that begin a substitution.
-const MARKS: [&str; 2] = ["$(", "`"];
+const MARKS: [&str; 3] = ["$(", "$[", "`"];
 
 /// What was seen of a text so far, leaf by leaf.
 pub(super) struct Account<'a> {
