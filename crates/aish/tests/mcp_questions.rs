@@ -362,6 +362,44 @@ fn two_questions_at_once() {
     assert_eq!(of_kind(&only_export(&sandbox), "server_answered").len(), 2);
 }
 
+/// SPEC 6.9, 5.3: a word that was begun when a server asks is typed to its end where it was begun, and answers nothing.
+#[test]
+fn half_a_word_is_no_answer() {
+    let call: Arc<Mutex<Value>> = Arc::default();
+    let asked_in = Arc::clone(&call);
+    let script = Script::with_tool("ask")
+        .on_call(move |id| {
+            *asked_in.lock().unwrap() = id.clone();
+            vec![form(77, "Well?")]
+        })
+        .on_message(move |message| {
+            let is_answer = message["id"] == 77 && message.get("result").is_some();
+            is_answer.then(|| vec![Say::text(&call.lock().unwrap(), "told")])
+        });
+    let server = McpServer::start(Transport::Stdio, script);
+    let reply = Reply::stream().says("First ").stalls().says("second");
+    let reply = reply.call_begins(0, "c1", "s__ask").call_arguments(0, "{}");
+    let model = FakeServer::script([reply.finish("tool_calls").done(), Reply::text("all done")]);
+    let sandbox = sandbox(&model, &server.config("s"));
+    let terminal = asked(&sandbox, "s.ask");
+    terminal.wait_for_text("First");
+    terminal.send("thank ");
+    terminal.wait_for_text("thank ▏");
+    model.release();
+    terminal.wait_for_text("First second");
+    terminal.send("you");
+    terminal.wait_for_text("thank you▏");
+    terminal.wait_for("the question", |screen| {
+        screen.contents().trim_end().ends_with("answer it? [y/N]")
+    });
+    terminal.send_line("");
+    terminal.wait_for_text("all done");
+    assert_eq!(action(&server, 77), "decline");
+    terminal.wait_for("the line that was begun", |screen| {
+        screen.contents().trim_end().ends_with("thank you")
+    });
+}
+
 /// SPEC 6.9: at the prompt nobody is interrupted in what they type: a question that belongs to no call is declined, and a line says
 /// so.
 #[test]
