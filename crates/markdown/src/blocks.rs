@@ -134,9 +134,14 @@ impl Blocks {
             containers: &self.containers,
             tip: self.body.tip(),
         };
-        let Some(start) = start::decide(&self.line, rest, context) else {
+        let Some(mut start) = start::decide(&self.line, rest, context) else {
             return;
         };
+        // A comment within text goes on over its lines.
+        if start.line == Line::Command && self.containers.is_empty() && self.body.in_comment() {
+            start.line = Line::Text;
+            start.bytes = 0;
+        }
         let line = std::mem::take(&mut self.line);
         let left = line.get(start.bytes..).unwrap_or_default();
         self.in_content = true;

@@ -57,6 +57,11 @@ impl Body {
         }
     }
 
+    /// Whether it is text in which a comment is open.
+    pub(crate) fn in_comment(&self) -> bool {
+        matches!(self, Self::Paragraph(inline) if inline.in_comment())
+    }
+
     /// Whether the line belongs to the body that is open.
     pub(crate) fn takes(&self, line: &Line) -> bool {
         match line {

@@ -76,6 +76,12 @@ impl Inline {
         rows.end_row();
     }
 
+    /// Whether a comment is open: what comes may belong to it. One that stays open for too long is text.
+    pub(crate) fn in_comment(&self) -> bool {
+        let behind = self.held.rsplit_once("<!--").map(|(_, behind)| behind);
+        behind.is_some_and(|behind| !behind.contains("-->"))
+    }
+
     fn character(&mut self, c: char, rows: &mut Rows) {
         if c == '\n' {
             self.scan(c, rows);

@@ -117,8 +117,8 @@ impl Markdown {
         self.blocks.rows().column()
     }
 
-    /// The commands that were proposed so far: lines that begin with `CMD:` in text that is neither code nor quoted (SPEC 8.4),
-    /// in order; a limited number of them.
+    /// The commands that were proposed so far (SPEC 8.4): lines that begin with `CMD:` in text that is no code, no HTML, in no table
+    /// and not quoted, in order; a limited number of them.
     pub fn commands(&self) -> &[Command] {
         self.blocks.commands()
     }

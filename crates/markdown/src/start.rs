@@ -365,7 +365,9 @@ impl Decision<'_> {
 
     fn leaf(&mut self, next: u8, columns: usize) -> Result<Line, More> {
         let is_first = self.context.containers.is_empty() || self.matched == 0;
-        let is_command = is_first && self.opened.is_empty() && columns == 0 && next == b'C';
+        // What follows a row of a table without an empty line is one more of its rows.
+        let is_row = self.context.tip == Tip::Table && self.all_matched();
+        let is_command = is_first && !is_row && self.opened.is_empty() && columns == 0 && next == b'C';
         if is_command && self.cursor.begins_with(COMMAND_MARK)? {
             return Ok(Line::Command);
         }

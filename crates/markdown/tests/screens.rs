@@ -244,6 +244,30 @@ fn commands() {
     assert_eq!(commands, ["ls *.rs | wc", "make"]);
 }
 
+/// SPEC 8.4: what stands in HTML, in a comment or in a table is no line of text.
+#[test]
+fn no_commands() {
+    for text in [
+        "<div>\nCMD: a\n</div>\n",
+        "<!-- x\nCMD: a\n-->\n",
+        "<!--\n\nCMD: a\n-->\n",
+        "text <!-- a\nCMD: a\n-->\n",
+        "| a | b |\n|---|---|\nCMD: a\n",
+        "| a | b |\n|---|---|\n| 1 | 2 |\nCMD: a\n",
+    ] {
+        let mut markdown = Markdown::new(plain(80));
+        let mut screen = String::new();
+        for c in text.chars() {
+            markdown.push(c.encode_utf8(&mut [0; 4]), &mut screen);
+        }
+        markdown.push("\nCMD: b\n", &mut screen);
+        markdown.finish(&mut screen);
+        let commands: Vec<&str> = markdown.commands().iter().map(|it| it.line.as_str()).collect();
+        assert_eq!(commands, ["b"], "{text:?}");
+        assert!(screen.contains("CMD: a"), "{text:?}: {screen}");
+    }
+}
+
 /// SPEC 8.8: a link does not hide where it leads.
 #[test]
 fn misleading_links() {
