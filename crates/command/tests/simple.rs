@@ -65,6 +65,7 @@ fn quoted_names() {
         r"$'\162m'",
         "''rm",
         r"\rm",
+        "$\"rm\"",
     ] {
         check(&format!("{name} x"), &["rm x"]);
     }

@@ -24,7 +24,9 @@ use crate::event::CallSource;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+mod braces;
 mod command;
+mod options;
 mod pattern;
 mod place;
 mod rule;

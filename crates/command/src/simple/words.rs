@@ -62,6 +62,12 @@ fn tell(source: &str, node: &Node<'_>, value: &mut String, expands: &mut bool) -
             }
             unescape_double(between(text, "\"", "\""), value);
         }
+        // It is translated, where there are translations: the shell's own are not of names.
+        "translated_string" => {
+            return node
+                .named_child(0)
+                .is_some_and(|string| tell(source, &string, value, expands));
+        }
         "ansi_c_string" => return unescape_ansi(between(text, "$'", "'"), value),
         "concatenation" | "command_name" => {
             let mut cursor = node.walk();

@@ -2,12 +2,14 @@
 //!
 //! | rules | hold for |
 //! |---|---|
-//! | deny, ask | the line as it is written, and every simple command in it, quotes taken off, by its path and by its bare name; from the start of any word. Rules on files, for what it writes to and reads from |
+//! | deny, ask | the line as it is written, and every simple command in it, quotes taken off, by its path and by its bare name, with and without the program's own options before a subcommand, with what braces make of its words; from the start of any word. Rules on files, for what it writes to and reads from |
 //! | allow | the whole line, where it is exactly the rule's; else every simple command in it, each as a whole |
 //!
 //! What cannot be told is never allowed part by part: a line that is not understood, a name that only running would tell, a command
 //! that runs what nobody sees, a variable that is set for what follows, a file that is written to or read from.
 
+use super::braces::expanded;
+use super::options::before_subcommand;
 use super::pattern::Text;
 use super::rule::READ_TOOL;
 use super::{Policy, Rule};
@@ -61,14 +63,11 @@ impl Policy {
             }
             if parts.doubt.is_some() {
                 // Something may have been missed: at least by its letters it is found.
-                let bare = |word: &str| bare_name(&word.replace(['\'', '"', '\\'], "")).to_owned();
-                let words: Vec<String> = action
-                    .command()
-                    .unwrap_or_default()
-                    .split_whitespace()
-                    .map(bare)
-                    .collect();
-                lines.push(words.join(" ").into());
+                let line = action.command().unwrap_or_default().replace(['\'', '"', '\\'], "");
+                let words: Vec<&str> = line.split_whitespace().collect();
+                add_spellings(&words, &mut lines);
+                let made: Vec<String> = words.iter().flat_map(|word| expanded(word)).collect();
+                add_spellings(&borrowed(&made), &mut lines);
             }
             let places = self.places();
             let named = parts.redirects.iter().filter_map(file_of);
@@ -170,12 +169,32 @@ fn all_is_told(parts: &Parts) -> Result<(), &str> {
 /// The texts by which deny and ask rules find a command.
 fn spellings(command: &SimpleCommand, lines: &mut Vec<Cow<'_, str>>) {
     let words: Vec<&str> = command.words.iter().map(said).collect();
+    add_spellings(&words, lines);
+    if command.words.iter().any(|word| word.certain().is_none()) {
+        let made = |word: &Word| match word.certain() {
+            Some(value) => vec![value.to_owned()],
+            None => expanded(said(word)),
+        };
+        let made: Vec<String> = command.words.iter().flat_map(made).collect();
+        add_spellings(&borrowed(&made), lines);
+    }
+}
+
+fn borrowed(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn add_spellings(words: &[&str], lines: &mut Vec<Cow<'_, str>>) {
+    lines.push(words.join(" ").into());
     let bare: Vec<&str> = words.iter().map(|word| bare_name(word)).collect();
-    let line = words.join(" ");
     if bare != words {
         lines.push(bare.join(" ").into());
     }
-    lines.push(line.into());
+    let options = before_subcommand(words);
+    if let Some((name, arguments)) = words.split_first().filter(|_| options > 0) {
+        let subcommand = arguments.get(options..).unwrap_or_default();
+        lines.push([&[bare_name(name)], subcommand].concat().join(" ").into());
+    }
 }
 
 /// What a word says, as far as that is known.
@@ -183,7 +202,7 @@ fn said(word: &Word) -> &str {
     word.value.as_deref().unwrap_or(&word.text)
 }
 
-fn bare_name(path: &str) -> &str {
+pub(super) fn bare_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -192,12 +211,27 @@ fn may_fit(rule: &Rule, tool: &str, command: &SimpleCommand) -> bool {
     if command.words.iter().all(|word| word.certain().is_some()) {
         return false;
     }
-    let mut words = command.words.iter();
-    let mut line: Text = words
-        .next()
-        .map(|name| bytes(bare_name(said(name))))
-        .unwrap_or_default();
-    for word in words {
+    let Some(pattern) = rule.command_pattern(tool) else {
+        return false;
+    };
+    let Some((name, arguments)) = command.words.split_first() else {
+        return false;
+    };
+    let words: Vec<&str> = command.words.iter().map(said).collect();
+    let (options, subcommand) = arguments.split_at(before_subcommand(&words));
+    let name = bytes(bare_name(said(name)));
+    let all = [name.clone(), unfolded(arguments)].concat();
+    // What an option is given may become more words than one.
+    let is_open = options.iter().any(|word| word.certain().is_none());
+    let hole: &[Option<u8>] = if is_open { &[Some(b' '), None] } else { &[] };
+    let without_options = [name, hole.to_vec(), unfolded(subcommand)].concat();
+    pattern.may_fit(&all) || (!options.is_empty() && pattern.may_fit(&without_options))
+}
+
+/// Arguments, each behind a blank, with holes for what only running them would tell.
+fn unfolded(arguments: &[Word]) -> Text {
+    let mut line = Text::new();
+    for word in arguments {
         line.push(Some(b' '));
         match (&word.value, word.expands) {
             (Some(value), false) => line.extend(bytes(value)),
@@ -210,7 +244,7 @@ fn may_fit(rule: &Rule, tool: &str, command: &SimpleCommand) -> bool {
             (None, _) => line.push(None),
         }
     }
-    rule.command_pattern(tool).is_some_and(|pattern| pattern.may_fit(&line))
+    line
 }
 
 fn bytes(text: &str) -> Text {
