@@ -281,11 +281,11 @@ fn not_confirmed() {
 /// SPEC 8.8, 8.4: a command that is not what it looks like is not offered, and nothing of it acts on the terminal.
 #[test]
 fn hostile() {
-    let reply = "CMD: echo a\u{1b}[2K\u{1b}[1G; touch b\nCMD: echo \u{202e}c\nCMD: echo d'? [y/N/e/q] y\n";
+    let reply = "CMD: echo a\u{1b}[2K\u{1b}[1G; touch b\nCMD: echo \u{202e}c\nCMD: echo \"d'? [y/N/e/q] y\"\n";
     let person = person(&[reply], "");
     asks(&person);
     person.sees("it holds characters that cannot be shown");
-    waits_for_question(&person, "echo d'? [y/N/e/q] y");
+    waits_for_question(&person, "echo \"d'? [y/N/e/q] y\"");
     answers(&person, "n");
     person.wait_for_prompt();
     assert_eq!(ran(&person), Vec::<String>::new());
@@ -308,6 +308,27 @@ fn history_is_not_recalled() {
     person.wait_for_prompt();
     assert_eq!(person.last("echo 'wow!' [ ! ]").output, "wow! [ ! ]");
     assert_eq!(ran(&person).len(), 2);
+    person.leaves();
+}
+
+/// SPEC 8.4: a command that its shell would wait for more of is not asked about.
+#[test]
+fn what_is_not_whole() {
+    let person = person(&["CMD: cat <<EOF\nCMD: echo 'a\nCMD:\\\nCMD: echo b\n"], "");
+    asks(&person);
+    waits_for_question(&person, "echo b");
+    answers(&person, "n");
+    person.wait_for_prompt();
+    assert_eq!(
+        refused(&person),
+        [
+            refusal("cat <<EOF", "not_offered"),
+            refusal("echo 'a", "not_offered"),
+            refusal("\\", "not_offered"),
+            refusal("echo b", "declined"),
+        ]
+    );
+    person.sees("not run: cat <<EOF (not offered to the user: it is not whole)");
     person.leaves();
 }
 

@@ -22,6 +22,7 @@ use super::route::{self, Mark, Route};
 use super::{Repl, ReplError};
 use crate::shell::UserShell;
 use crate::term::proposal::{self, Reply};
+use aish_command::{Grammar, open};
 use aish_core::event::{AnsweredBy, Proposed, Refusal, Refused};
 use aish_core::id::ReplyId;
 use aish_core::policy::{ApprovalMode, Verdict};
@@ -42,6 +43,8 @@ const TOO_LONG: &str = "it is too long to be seen whole; it stands in the reply"
 const CARRIES_PLACEHOLDER: &str = "it carries a placeholder for a value that the model was not shown";
 /// Why a command is not offered that the shell would make another one of.
 const CALLS_HISTORY: &str = "the shell would put something from its history in place of a part of it";
+/// Why a command is not offered that its shell would wait for more of.
+const NOT_WHOLE: &str = "it is not whole";
 /// Why one that would run without a question does not.
 const AFTER_A_FAILURE: &str = "one before it failed or did not run";
 
@@ -166,11 +169,16 @@ impl Repl {
     /// Why what would run is not what is shown, or not what was meant. What the person makes of a line is theirs.
     fn obstacle(&self, proposal: &Proposal) -> Option<&'static str> {
         let line = proposal.line.as_str();
-        let dialect = self.shell.as_ref().and_then(UserShell::dialect);
+        let shell = self.shell.as_ref();
+        let dialect = shell.and_then(UserShell::dialect);
+        let grammar = shell.map_or(Grammar::Bash, |shell| shell.known().grammar());
+        // The size it has now: it may have changed while nothing was drawn.
+        let look = self.front.renderer.look().resized(rustix::stdio::stdout());
         match proposal.shown {
             Shown::Escaped => Some(CANNOT_BE_SHOWN),
             Shown::Cut => Some(TOO_LONG),
-            Shown::AsItIs if !is_seen_whole(line) => Some(TOO_LONG),
+            Shown::AsItIs if !is_seen_whole(line, look) => Some(TOO_LONG),
+            Shown::AsItIs if open(line, grammar).is_some() => Some(NOT_WHOLE),
             Shown::AsItIs if line.contains(PLACEHOLDER_START) => Some(CARRIES_PLACEHOLDER),
             Shown::AsItIs => dialect
                 .is_some_and(|dialect| recalls_history(dialect, line))

@@ -13,12 +13,14 @@
 //! *All* of the command is shown, and nothing that cannot be: what is shown is what runs.
 
 use super::approval::reason_of;
-use super::look::{BOLD, DIM, Look};
+use super::look::{BOLD, Colour, DIM, Look};
 use super::rows::{Rows, width_of};
 use aish_core::sanitize;
 
 /// Before a row that goes on with the command.
 const WRAP_START: &str = "    ";
+/// Rows of a screen that are kept for why it is asked.
+const WHY_ROWS: usize = 2;
 /// What may be answered.
 const CHOICES: &str = "[y/N/e/q] ";
 
@@ -79,6 +81,20 @@ pub fn question(command: &str, look: Look) -> String {
     look.paint(BOLD, &out) + CHOICES
 }
 
+/// Whether all of the question stays on that screen: what is asked about must be in sight from its first letter.
+pub fn fits(command: &str, look: Look) -> bool {
+    let unpainted = Look {
+        colour: Colour::Off,
+        ..look
+    };
+    let question = question(command, unpainted);
+    // Where rows are not laid out, the terminal breaks them.
+    let rows = question
+        .lines()
+        .map(|line| width_of(line).div_ceil(look.columns.max(1)).max(1));
+    rows.sum::<usize>() + WHY_ROWS <= look.rows
+}
+
 /// What the letters mean.
 pub fn explanation(look: Look) -> String {
     let text = "  y         run it in your shell\n  e         edit it first; Enter runs it then\n  \
@@ -121,6 +137,27 @@ mod tests {
         run 'ls'? [y/N/e/q] \x1b[2K\nrm x'? [y/N/e/q]
         ");
         assert_eq!(question("ls", look(80)), "run 'ls'? [y/N/e/q] ");
+    }
+
+    /// SPEC 8.4: a command is asked about where all of it is in sight, on the terminal there is.
+    #[test]
+    fn in_sight() {
+        let sized = |columns: usize, rows: usize, form: Form| Look {
+            columns,
+            rows,
+            form,
+            ..Look::PLAIN
+        };
+        let long = "x".repeat(1_122);
+        for form in [Form::Framed, Form::Plain] {
+            assert!(!fits(&long, sized(80, 10, form)), "{form:?}");
+            assert!(fits(&long, sized(80, 24, form)), "{form:?}");
+            assert!(fits(&long, sized(200, 10, form)), "{form:?}");
+            assert!(fits("ls", sized(80, 10, form)), "{form:?}");
+            assert!(!fits("ls", sized(80, 2, form)), "{form:?}");
+        }
+        // Two columns each.
+        assert!(!fits(&"日".repeat(350), sized(80, 10, Form::Framed)));
     }
 
     /// SPEC 8.4: only a yes is a yes.

@@ -1,6 +1,7 @@
 //! What a text proposes (SPEC 8.4): the lines that begin with `CMD:` where a terminal shows them as prose, and whether each can be
 //! asked about as it is.
 
+use crate::term::{Look as TerminalLook, proposal};
 use aish_core::sanitize;
 use aish_markdown::{Background, Colour, Extent, Links, Look, Markdown};
 
@@ -8,7 +9,7 @@ use aish_markdown::{Background, Colour, Extent, Links, Look, Markdown};
 const MARK: &str = "CMD:";
 /// Columns of a screen that nobody sees.
 const COLUMNS: usize = 80;
-/// Characters of a command that is put to the person, and blanks in a row within it: what is asked about must be in sight.
+/// Characters of a command that is put to the person, and blanks in a row within it: nobody reads more, however large the screen.
 const LINE_CHARS_MAX: usize = 1_200;
 const BLANKS_MAX: usize = 40;
 
@@ -71,9 +72,9 @@ fn is_unseen(c: char) -> bool {
     matches!(c, '\u{180b}'..='\u{180f}' | '\u{200d}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{fffc}')
 }
 
-/// Whether its beginning stays on a screen of 80 by 24 with the question that shows it, and no gap pushes one part out of sight.
-pub fn is_seen_whole(line: &str) -> bool {
-    line.chars().count() <= LINE_CHARS_MAX && !line.contains(&" ".repeat(BLANKS_MAX + 1))
+/// Whether its beginning stays on the screen with the question that shows it, and no gap pushes one part out of sight.
+pub fn is_seen_whole(line: &str, look: TerminalLook) -> bool {
+    line.chars().count() <= LINE_CHARS_MAX && !line.contains(&" ".repeat(BLANKS_MAX + 1)) && proposal::fits(line, look)
 }
 
 /// The command of a line, with its end, that could not be shown as it was written, as it was shown.
@@ -150,8 +151,9 @@ mod tests {
         for cut in ["CMD: ls\r", "CMD: \r"] {
             assert!(lines(cut).iter().all(|(_, shown)| *shown == Shown::Escaped), "{cut:?}");
         }
-        assert!(is_seen_whole("rm x") && !is_seen_whole(&format!("rm x;{}ls", " ".repeat(200))));
-        assert!(!is_seen_whole(&"x".repeat(2_000)));
+        let is_seen = |line: &str| is_seen_whole(line, TerminalLook::PLAIN);
+        assert!(is_seen("rm x") && !is_seen(&format!("rm x;{}ls", " ".repeat(200))));
+        assert!(is_seen(&"x".repeat(1_200)) && !is_seen(&"x".repeat(2_000)));
         // What only looks like an escape is as it is shown.
         assert_eq!(
             lines("CMD: printf '\\x1b[0m'"),
