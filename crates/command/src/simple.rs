@@ -11,7 +11,7 @@ mod programs;
 mod words;
 mod wrappers;
 
-use crate::{NotParsed, parse};
+use crate::{NotParsed, PARSED_BYTES_MAX, parse};
 use account::Account;
 use aish_core::parts::{Assignment, Inner, Parts, Redirect, SimpleCommand, Word};
 use evaluated::Evaluated;
@@ -44,6 +44,9 @@ pub enum NotUnderstood {
     /// There are too many.
     #[error("the command line has more than {COMMANDS_MAX} commands")]
     TooMany,
+    /// An alias of an alias grows fast.
+    #[error("the aliases of the command line stand for more than {PARSED_BYTES_MAX} bytes")]
+    TooLong,
 }
 
 /// The parts of a command line, by bash's grammar; with a doubt where it cannot be understood, as a whole or somewhere in it.
@@ -61,6 +64,7 @@ fn read(text: &str, parts: &mut Parts) -> Result<(), NotUnderstood> {
         by: Vec::new(),
         level: 0,
     }];
+    let mut aliases = Aliases::default();
     let mut understood = Ok(());
     while let Some(code) = waiting.pop() {
         if code.level > LEVELS_MAX {
@@ -75,6 +79,7 @@ fn read(text: &str, parts: &mut Parts) -> Result<(), NotUnderstood> {
             code: &code,
             parts,
             waiting: &mut waiting,
+            aliases: &mut aliases,
             taken: Vec::new(),
         };
         let said = reading.tree(&syntax.tree)?;
@@ -90,10 +95,20 @@ struct Code {
     level: usize,
 }
 
+/// The aliases that were set so far.
+#[derive(Default)]
+struct Aliases {
+    /// Their names, and what they stand for.
+    set: Vec<(String, String)>,
+    /// How much text they made.
+    bytes: usize,
+}
+
 struct Reading<'a> {
     code: &'a Code,
     parts: &'a mut Parts,
     waiting: &'a mut Vec<Code>,
+    aliases: &'a mut Aliases,
     /// Nodes to come that were taken in with what is around them.
     taken: Vec<usize>,
 }
@@ -262,6 +277,7 @@ impl Reading<'_> {
             };
             let wrapped = wrappers::wrapped(&command);
             command.inner = wrappers::inner(&command, &wrapped);
+            self.alias(&command)?;
             by.push(command.name().unwrap_or_default().to_owned());
             self.parts.commands.push(command);
             match wrapped {
@@ -275,5 +291,34 @@ impl Reading<'_> {
                 Wrapped::Words(inner) => words = inner,
             }
         }
+    }
+
+    /// Takes in what an alias stands for, or which ones are set.
+    fn alias(&mut self, command: &SimpleCommand) -> Result<(), NotUnderstood> {
+        let Some((name, arguments)) = command.name().zip(command.words.get(1..)) else {
+            return Ok(());
+        };
+        if name == "alias" {
+            let set = arguments.iter().filter_map(|word| word.certain()?.split_once('='));
+            let set = set.map(|(name, said)| (name.to_owned(), said.to_owned()));
+            self.aliases.set.extend(set);
+        }
+        // An alias is not looked for in what it stands for itself.
+        if command.by.iter().any(|by| by == name) {
+            return Ok(());
+        }
+        for (_, said) in self.aliases.set.iter().filter(|(alias, _)| alias == name) {
+            let arguments = arguments.iter().map(|word| word.text.as_str());
+            let words: Vec<&str> = [said.as_str()].into_iter().chain(arguments).collect();
+            let text = words.join(" ");
+            self.aliases.bytes += text.len();
+            if self.aliases.bytes > PARSED_BYTES_MAX {
+                return Err(NotUnderstood::TooLong);
+            }
+            let by = [command.by.as_slice(), &[name.to_owned()]].concat();
+            let level = self.code.level + 1;
+            self.waiting.push(Code { text, by, level });
+        }
+        Ok(())
     }
 }

@@ -166,6 +166,8 @@ fn what_is_hidden() {
         assert_doubt(&deep, &NotUnderstood::TooDeep);
     }
     assert_doubt(&"a;".repeat(5_000), &NotUnderstood::TooMany);
+    let growing = format!("alias y='{}'; {}", "x ".repeat(1_000), "y;".repeat(1_000));
+    assert_doubt(&growing, &NotUnderstood::TooLong);
 }
 
 /// SPEC 5.7: where things go to, and what is set, is seen as well.
@@ -283,6 +285,12 @@ fn what_programs_do() {
     );
     check("git -c alias.x='!rm y' x", &["git -c alias.x=!rm y x", "git>rm y"]);
     check("command -v rm", &["command -v rm"]);
+    check("alias y='rm -f'; y x", &["!alias y=rm -f", "y x", "y>rm -f x"]);
+    check(
+        "alias y='y z' b=y; b x",
+        &["!alias y=y z b=y", "b x", "b>y x", "b>y>y z x"],
+    );
+    check("y x; alias y=rm", &["y x", "!alias y=rm"]);
     check("git -c color.ui=never -C x log", &["git -c color.ui=never -C x log"]);
     check("awk '{ print $1 }' x", &["awk { print $1 } x"]);
     let inner = |text: &str| {

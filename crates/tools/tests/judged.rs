@@ -130,6 +130,8 @@ fn denied_wherever_it_stands() {
             "/usr/bin/git -p push --force",
             "sudo git {-C,.} push --force",
             "{rm,x}",
+            "shopt -s expand_aliases\nalias y=rm\ny x",
+            "builtin alias y='ls; r'm; z() { y x; }",
             "{r,}m x",
             "rm{,} x",
             "r{m..m} x",
