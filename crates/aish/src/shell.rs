@@ -136,6 +136,11 @@ impl UserShell {
         self.shell.clone()
     }
 
+    /// Whether its start-up files wait for something that is not to be seen.
+    pub fn asks_unseen(&self) -> bool {
+        self.live().is_some_and(|shell| shell.asks_unseen())
+    }
+
     /// Where it works.
     pub fn directory(&self) -> PathBuf {
         match &self.shell {

@@ -15,6 +15,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -135,6 +136,8 @@ pub enum Stage {
 pub(crate) struct Shared {
     pub directory: Mutex<PathBuf>,
     became: Mutex<Option<Became>>,
+    /// Its start-up files read something that is not to be seen.
+    asks_unseen: AtomicBool,
     pub ending: watch::Sender<Option<Ending>>,
 }
 
@@ -143,6 +146,7 @@ impl Shared {
         Self {
             directory: Mutex::new(directory),
             became: Mutex::new(None),
+            asks_unseen: AtomicBool::new(false),
             ending: watch::Sender::new(None),
         }
     }
@@ -157,6 +161,10 @@ impl Shared {
 
     pub fn became(&self, became: Became) {
         *self.became.lock().unwrap_or_else(PoisonError::into_inner) = Some(became);
+    }
+
+    pub fn asks_unseen(&self, asks: bool) {
+        self.asks_unseen.store(asks, Ordering::Relaxed);
     }
 
     pub fn ended(&self, ending: Ending) {
@@ -368,6 +376,11 @@ impl Shell {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Whether its start-up files read something that is not to be seen, a password perhaps. The next command gives them the terminal.
+    pub fn asks_unseen(&self) -> bool {
+        self.shared.asks_unseen.load(Ordering::Relaxed)
     }
 
     /// Waits until it has ended.

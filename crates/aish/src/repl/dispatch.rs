@@ -9,7 +9,7 @@ use super::route::{self, Route};
 use super::router::{Decision, Router, kept};
 use super::turns::TurnEnd;
 use super::{Kind, Next, Repl, ReplError};
-use crate::shell::known;
+use crate::shell::{UserShell, known};
 use aish_core::event::Body;
 use aish_core::sanitize;
 use aish_core::turn::StopReason;
@@ -19,6 +19,10 @@ use std::time::Duration;
 
 /// How long a line that is no command waits to hear whether the shell knows better: its start-up files may take some time.
 const TOLD_MAX: Duration = Duration::from_millis(1_500);
+
+/// Why a question is not sent: what was typed may be the answer to that.
+const ASKED_UNSEEN: &str = "not sent: your shell's start-up files wait for something that is not to be seen, a password perhaps; any command \
+                            (`!:`) gives them the terminal, and `?` before a question sends it all the same";
 
 /// What a shell is left by.
 const LEAVING: [&str; 3] = ["exit", "logout", "bye"];
@@ -59,6 +63,10 @@ impl Repl {
         match decision.route {
             Guessed::Nothing => Ok(Next::Prompt),
             Guessed::Command => self.send_to_shell(&in_no_history(line, text)).await,
+            Guessed::Question if self.shell.as_ref().is_some_and(UserShell::asks_unseen) => {
+                self.front.say(ASKED_UNSEEN).await;
+                Ok(Next::Prompt)
+            }
             Guessed::Question => self.send_to_model(&in_no_history(line, text)).await,
             Guessed::Mistyped { instead } => {
                 let typed = sanitize::single_line(first_difference(text, &instead));

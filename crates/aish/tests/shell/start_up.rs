@@ -1,7 +1,7 @@
 //! Start-up files: the prompt does not wait for them, the first command does; slow, broken, talkative and mean ones.
 
 use crate::person::Expected::Prints;
-use crate::person::{ALL, Desk, Inner, POSIX, play};
+use crate::person::{ALL, Desk, Inner, POSIX, play, presses_until};
 use crate::support::default_wait;
 use crate::support::poll_until;
 use crate::support::pty::key;
@@ -161,6 +161,31 @@ fn leaves_at_once() {
         person.types("?are you there");
         person.sees("still an answer");
         person.wait_for_prompt();
+        person.leaves();
+    }
+}
+
+/// SPEC 8.2, 10.5: one that asks for a passphrase: what is typed at the prompt meanwhile is sent to nobody, and a command gives it the
+/// terminal.
+#[test]
+fn asks_for_a_secret() {
+    for (inner, start_up) in [
+        (Inner::Bash, "read -rsp 'Passphrase: ' x; echo \"got ${#x}\"\n"),
+        (Inner::Zsh, "read -rs 'x?Passphrase: '; echo \"got ${#x}\"\n"),
+    ] {
+        let person = Desk::with(inner).start_up(start_up).sit_down();
+        person.sees("Passphrase: ");
+        person.enters("correct horse battery");
+        person.sees("not sent");
+        person.wait_for_prompt();
+        assert!(person.server.requests().is_empty(), "{inner:?}");
+        person.enters("!echo then");
+        // Before it reads, an Enter is nobody's.
+        presses_until(&person.terminal, key::ENTER, "its answer", |screen| {
+            screen.contents().contains("got 0")
+        });
+        person.wait_for_prompt();
+        assert_eq!(person.runs("echo fine").output, "fine", "{inner:?}");
         person.leaves();
     }
 }

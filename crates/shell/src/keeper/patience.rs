@@ -11,6 +11,7 @@
 //! | has run a command, without a prompt yet | left in the terminal | the command is told as over ([`OVER_GRACE_MS`]) |
 
 use super::ahead::Taking;
+use super::reading::is_secret;
 use super::{CTRL_C, KEYS_WAITING_MAX, Keeper};
 use crate::live::{End, Ended, Ran};
 use crate::phase::{NotRun, Phase, Step};
@@ -63,6 +64,8 @@ impl Keeper {
 
     pub(super) fn look_at_the_clock(&mut self) {
         let now = Instant::now();
+        self.shared
+            .asks_unseen(self.phase == Phase::Starting && is_secret(&self.terminal));
         let is_due = |due: Option<Instant>| due.is_some_and(|due| now >= due);
         if is_due(self.phase_due()) {
             match self.phase {

@@ -64,6 +64,8 @@ pub fn bind_ours(keys: &mut Keybindings) {
         KeyCode::Char('w'),
         ReedlineEvent::Edit(vec![EditCommand::CutBigWordLeft]),
     );
+    // In a shell it stops what runs; at the prompt nothing does, and nothing of the line is to go.
+    keys.remove_binding(KeyModifiers::CONTROL, KeyCode::Char('z'));
     // Terminals send Ctrl-_ as what is read as Ctrl-7.
     keys.add_binding(
         KeyModifiers::CONTROL,
