@@ -9,7 +9,7 @@
 //! | `xargs` | likewise, with more words behind it |
 //! | `!`, `if`, `do` and other words of the grammar | what follows them |
 //! | `find`, `git`, `awk`, and builtins that take names of variables | see [`programs`](super::programs) |
-//! | `source`, `trap`, `alias`, `watch`, `ssh` and the like | hidden, if they are given anything |
+//! | `source`, `trap`, `alias`, `watch`, `ssh` and the like | hidden, if they are given anything; an alias is seen where it is used |
 //!
 //! An option that is not in the table hides what is run: which word it takes with it nobody knows.
 
