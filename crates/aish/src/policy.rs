@@ -1,7 +1,7 @@
 //! `aish policy`: what the rules in force make of a command line, without running anything (SPEC 5.7).
 //!
 //! A command is judged as a call of `bash` is: the same tool takes it apart, the same policy judges it, in the configured mode and
-//! without the approvals of any session. [`Judged`] is what came of one; a table of expectations ([`test`]) is one on each line:
+//! without the approvals of any session. [`Judged`] is what came of one; a table of expectations ([`test()`]) is one on each line:
 //! `allow`, `ask` or `deny`, blanks, and the command up to the end of the line; `#` begins a comment.
 
 use crate::app::App;

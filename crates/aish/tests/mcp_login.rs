@@ -207,7 +207,7 @@ fn a_server_that_repeats_its_token() {
         ":mcp tools",
         ":mcp tool tickets.open",
         ":mcp log tickets",
-        ":result c1",
+        ":show",
         ":mcp list",
     ] {
         terminal.wait_for_prompt();

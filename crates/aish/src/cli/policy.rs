@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// `aish policy`.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Policy {
-    /// Print the verdict on a command, the rule and the command's parts; nothing runs
+    /// Print the verdict on a command, its rule and parts; run nothing
     Explain {
         /// Print one JSON object
         #[arg(long)]
