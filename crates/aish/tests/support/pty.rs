@@ -292,6 +292,16 @@ impl Terminal {
         behind(&screen).unwrap_or_default()
     }
 
+    /// Types on at a line that was begun below what runs, key by key, each once the one before is seen.
+    pub fn types_below(&self, begun: &str, rest: &str) {
+        let mut typed = begun.to_owned();
+        for key in rest.chars() {
+            self.send(&key.to_string());
+            typed.push(key);
+            self.wait_for_text(&format!("{typed}▏"));
+        }
+    }
+
     /// Waits until the screen is as wanted and gives its text; fails showing the screen.
     pub fn wait_for(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) -> String {
         self.wait_for_within(default_wait(), what, wanted)
