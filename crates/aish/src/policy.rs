@@ -1,21 +1,18 @@
 //! `aish policy`: what the rules in force make of a command line, without running anything (SPEC 5.7).
 //!
 //! A command is judged as a call of `bash` is: the same tool takes it apart, the same policy judges it, in the configured mode and
-//! without the approvals of any session. [`Judged`] is what came of one; a table of expectations ([`test()`]) is one on each line:
-//! `allow`, `ask` or `deny`, blanks, and the command up to the end of the line; `#` begins a comment.
+//! without the approvals of any session. A table of expectations ([`test()`]) is one on each line: `allow`, `ask` or `deny`, blanks,
+//! and the command up to the end of the line; `#` begins a comment.
 
 use crate::app::App;
 use crate::cli;
 use crate::failure::{DONE, FAILED, Failure};
 use crate::json::printable;
 use crate::sessions::print;
-use aish_core::action::Action;
-use aish_core::event::CallSource;
 use aish_core::parts::{Inner, Parts, SimpleCommand};
-use aish_core::policy::{Judgement, Verdict};
+use aish_core::policy::Verdict;
 use aish_core::sanitize::single_line;
-use aish_engine::Settings;
-use aish_tools::set::ToolSet;
+use aish_engine::JudgedCommand;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -24,14 +21,6 @@ use std::path::Path;
 
 /// The longest table that is read, in bytes.
 const TABLE_BYTES_MAX: u64 = 1 << 20;
-/// The tool whose calls are commands.
-const TOOL: &str = "bash";
-
-/// What the rules make of a command.
-struct Judged {
-    action: Action,
-    judgement: Judgement,
-}
 
 /// Runs one of the commands.
 ///
@@ -39,9 +28,7 @@ struct Judged {
 /// The command, or the table, cannot be judged or printed.
 pub fn run(app: &App, what: &cli::Policy) -> Result<u8, Failure> {
     let (engine, _) = app.engine_without_model();
-    let settings = engine.settings();
-    let tools = engine.tools.now();
-    let judge = |line: &str| judge(&tools, &settings, line);
+    let judge = |line: &str| engine.judge_command(line, None, &[]);
     match what {
         cli::Policy::Explain { json, command } => {
             let judged = judge(command).map_err(Failure::usage)?;
@@ -56,13 +43,6 @@ pub fn run(app: &App, what: &cli::Policy) -> Result<u8, Failure> {
     }
 }
 
-fn judge(tools: &ToolSet, settings: &Settings, line: &str) -> Result<Judged, String> {
-    let tool = tools.get(TOOL).ok_or("there is no bash tool here")?;
-    let action = tool.inspect(&json!({ "command": line }), &settings.context)?;
-    let judgement = settings.policy.judge(&action, CallSource::Builtin, settings.mode, &[]);
-    Ok(Judged { action, judgement })
-}
-
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",
@@ -73,7 +53,7 @@ fn word(verdict: Verdict) -> &'static str {
 }
 
 /// For people: the verdict and the rule, then the parts, one a line.
-fn explained(judged: &Judged) -> String {
+fn explained(judged: &JudgedCommand) -> String {
     let mut lines = vec![format!("{}: {}", word(judged.judgement.verdict), judged.judgement.rule)];
     if let Some(parts) = judged.action.parts() {
         lines.extend(parts.commands.iter().map(explained_command));
@@ -112,7 +92,7 @@ fn told(command: &SimpleCommand) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn as_json(line: &str, judged: &Judged) -> Value {
+fn as_json(line: &str, judged: &JudgedCommand) -> Value {
     let none = Parts::default();
     let parts = judged.action.parts().unwrap_or(&none);
     let commands = parts.commands.iter().map(|command| {
@@ -151,7 +131,7 @@ fn as_json(line: &str, judged: &Judged) -> Value {
 }
 
 /// Runs a table of expectations and says which do not hold.
-fn test(file: &Path, judge: impl Fn(&str) -> Result<Judged, String>) -> Result<u8, Failure> {
+fn test(file: &Path, judge: impl Fn(&str) -> Result<JudgedCommand, String>) -> Result<u8, Failure> {
     let table = read(file)?;
     let name = single_line(&file.display().to_string()).into_owned();
     let (mut held, mut report) = (0, String::new());

@@ -1,15 +1,18 @@
 //! Commands that a reply proposes for the person's own shell (SPEC 8.4): what policy says of one, and what is recorded of those
 //! that did not run. Which they are is for whoever renders the reply to say; running them, for whoever has the shell.
 
-use crate::EngineError;
 use crate::driver::Driver;
-use aish_core::Digest;
+use crate::{Engine, EngineError};
+use aish_core::action::Action;
 use aish_core::event::{Body, CallSource, Draft, Refused, ReplyStop};
 use aish_core::id::ReplyId;
-use aish_core::policy::Judgement;
+use aish_core::policy::{Grant, Judgement};
 use aish_core::turn::StopReason;
 use aish_store::Durability;
 use serde_json::json;
+
+/// The tool that runs commands.
+const COMMANDS: &str = "bash";
 
 /// Whether a model is told that it may propose commands for the person's own shell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,12 +34,33 @@ pub struct LastReply {
 }
 
 /// What policy says of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct JudgedCommand {
+    /// What it would do.
+    pub action: Action,
     /// Allow, ask or deny, and why.
     pub judgement: Judgement,
-    /// The digest of what it would do.
-    pub digest: Digest,
+}
+
+impl Engine {
+    /// What policy says of a command, as a call of the tool that runs commands. `doubt` is why a shell may read it otherwise, one
+    /// line; then it is allowed only as a whole. `grants` are the approvals of a session.
+    ///
+    /// # Errors
+    /// It is no command; one line.
+    pub fn judge_command(&self, line: &str, doubt: Option<&str>, grants: &[Grant]) -> Result<JudgedCommand, String> {
+        let settings = self.settings();
+        let tools = self.tools.now();
+        let tool = tools.get(COMMANDS).ok_or("there is no bash tool here")?;
+        let mut action = tool.inspect(&json!({ "command": line }), &settings.context)?;
+        if let Some(doubt) = doubt {
+            action.doubt(doubt);
+        }
+        let judgement = settings
+            .policy
+            .judge(&action, CallSource::Builtin, settings.mode, grants);
+        Ok(JudgedCommand { action, judgement })
+    }
 }
 
 impl Driver {
@@ -72,28 +96,13 @@ impl Driver {
         }
     }
 
-    /// What policy says of a command for the person's shell: the same as of the same command of the tool that runs commands, in
-    /// the directory of that shell (SPEC 5). `doubt` is why that shell may read it otherwise, one line; then it is allowed only as
-    /// a whole.
+    /// What policy says of a command for the person's shell, in the directory of that shell and with the approvals of this session
+    /// (SPEC 5); see [`Engine::judge_command`].
     ///
     /// # Errors
     /// It is no command; one line.
     pub fn judge_command(&self, line: &str, doubt: Option<&str>) -> Result<JudgedCommand, String> {
-        let settings = self.engine.settings();
-        let tools = self.engine.tools.now();
-        let tool = tools.get("bash").ok_or("there is no bash tool here")?;
-        let mut action = tool.inspect(&json!({ "command": line }), &settings.context)?;
-        if let Some(doubt) = doubt {
-            action.doubt(doubt);
-        }
-        let grants = self.session.grants();
-        let judgement = settings
-            .policy
-            .judge(&action, CallSource::Builtin, settings.mode, grants);
-        Ok(JudgedCommand {
-            judgement,
-            digest: action.digest(),
-        })
+        self.engine.judge_command(line, doubt, self.session.grants())
     }
 
     /// Records that a proposed command did not run; the next question says so to the model.

@@ -250,7 +250,10 @@ async fn proposed_commands_are_judged_as_calls_are() {
     let call = World::new([Act::calls(&[("bash", r#"{"command":"ls"}"#)])]);
     let mut asked = call.driver();
     let pending = support::asking(support::ask(&mut asked, "go").await);
-    assert_eq!(asked.judge_command("ls", None).unwrap().digest, pending[0].digest);
+    assert_eq!(
+        asked.judge_command("ls", None).unwrap().action.digest(),
+        pending[0].digest
+    );
 }
 
 /// SPEC 5.5, 8.4: the ledger says how a proposed command came to be run, and the model hears of those that did not.
@@ -259,7 +262,7 @@ async fn what_became_of_proposals() {
     let world = world(1);
     let mut driver = world.driver();
     let reply_id = ReplyId::nth(1, 1);
-    let digest = driver.judge_command("ls", None).unwrap().digest;
+    let digest = driver.judge_command("ls", None).unwrap().action.digest();
     let proposed = Proposed {
         reply_id: reply_id.clone(),
         allowed: AnsweredBy::Terminal,

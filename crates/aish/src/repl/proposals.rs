@@ -275,7 +275,7 @@ impl Repl {
             reply_id: offer.reply_id.clone(),
             allowed,
             rule: judged.judgement.rule,
-            digest: judged.digest,
+            digest: judged.action.digest(),
             instead_of: (line != original).then(|| original.to_owned()),
         };
         let ran = self.run_live(line, Some(proposed)).await?;

@@ -28,6 +28,8 @@ pub enum Wish {
 pub struct Typed {
     draft: Draft,
     queued: VecDeque<String>,
+    /// Bytes of them: tens of thousands may be pasted, and each is held against the limit.
+    queued_bytes: usize,
     /// Says whether Enter ends a line, as it does at the prompt.
     whole: Whole,
     /// Bytes of lines there was no room for.
@@ -58,6 +60,7 @@ impl Typed {
             }
             Key::Up if self.draft.text().is_empty() => {
                 if let Some(last) = self.queued.pop_back() {
+                    self.queued_bytes -= last.len();
                     self.draft = Draft::new(last);
                 }
             }
@@ -81,10 +84,10 @@ impl Typed {
 
     /// A line that could not go where it was sent waits for the end of the turn.
     pub fn put(&mut self, line: String) {
-        let waiting_bytes: usize = self.queued.iter().map(String::len).sum();
-        if waiting_bytes + line.len() > QUEUED_BYTES_MAX {
+        if self.queued_bytes + line.len() > QUEUED_BYTES_MAX {
             self.dropped_bytes += line.len();
         } else {
+            self.queued_bytes += line.len();
             self.queued.push_back(line);
         }
     }
@@ -97,6 +100,7 @@ impl Typed {
     /// What was stopped takes what was to come after it along: the lines that wait are the person's again, to be edited.
     pub fn hold_back(&mut self) {
         let mut lines: Vec<String> = self.queued.drain(..).collect();
+        self.queued_bytes = 0;
         if lines.is_empty() {
             return;
         }
@@ -113,7 +117,9 @@ impl Typed {
 
     /// Takes the first line that waits.
     pub fn next(&mut self) -> Option<String> {
-        self.queued.pop_front()
+        let line = self.queued.pop_front()?;
+        self.queued_bytes -= line.len();
+        Some(line)
     }
 
     /// Takes the line that is not done.
