@@ -110,6 +110,19 @@ fn members() -> Vec<String> {
     names
 }
 
+/// SPEC 11: a packager's program has no symbols, an eighth of its size. Cargo forgets the profile's `strip` for a package
+/// that the profile has an entry of, so the entry says it again.
+#[test]
+fn the_packaged_program_is_stripped() {
+    let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let dist = &manifest["profile"]["dist"];
+    let stripped = Some(&toml::Value::Boolean(true));
+    assert_eq!(dist.get("strip"), stripped);
+    if let Some(program) = dist["package"].get("aish") {
+        assert_eq!(program.get("strip"), stripped);
+    }
+}
+
 /// The arrows between the crates are those of DESIGN.
 #[test]
 fn crates_use_what_they_may() {
