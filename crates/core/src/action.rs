@@ -38,10 +38,12 @@ pub enum Effect {
         #[serde(skip)]
         parts: Parts,
     },
-    /// Fetches from the network.
+    /// Fetches a page from the network and changes nothing there (a `GET`, RFC 9110 section 9.2.1).
     Fetch {
-        /// From where.
+        /// From where: whole, in the one form that addresses of the same page have.
         url: String,
+        /// What may be at that address.
+        reach: Reach,
     },
     /// Leaves this process for a tool somebody else wrote: its effect is unknown.
     Remote,
@@ -59,6 +61,17 @@ pub enum Effect {
     },
     /// Touches nothing but this session: its own processes (reading or stopping a background job), its list of tools.
     Internal,
+}
+
+/// Which part of the network a fetch may come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// What everybody can reach: public addresses only.
+    #[default]
+    Public,
+    /// This machine and its own network, too: a page there may be anything, such as the controls of a device.
+    Anywhere,
 }
 
 /// What a trusted server says one of its tools does to the world (SPEC 5.8).
@@ -110,12 +123,8 @@ impl Action {
     /// True when nothing it touches is changed by it.
     pub fn is_read_only(&self) -> bool {
         self.effects.iter().all(|effect| match effect {
-            Effect::Read { .. } | Effect::Internal => true,
-            Effect::Write { .. }
-            | Effect::Execute { .. }
-            | Effect::Fetch { .. }
-            | Effect::Remote
-            | Effect::Delegate { .. } => false,
+            Effect::Read { .. } | Effect::Fetch { .. } | Effect::Internal => true,
+            Effect::Write { .. } | Effect::Execute { .. } | Effect::Remote | Effect::Delegate { .. } => false,
         })
     }
 

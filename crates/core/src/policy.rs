@@ -12,26 +12,28 @@
 //! | 8 | allow rules cover every part of a command (SPEC 5.7), `auto_approve` or an approval of this tool for the session matches (the rules of the user's own servers only) | allow |
 //! | 9 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
 //! | 10 | mode `full` | allow |
-//! | 11 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, what a trusted server says reads or only adds (SPEC 5.8) | allow |
+//! | 11 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, pages at public addresses, what a trusted server says reads or only adds (SPEC 5.8) | allow |
 //! | 12 | everything else | ask |
 //!
 //! A pattern in an **allow** rule must cover everything the call touches. A pattern in a **deny** or **ask** rule errs to the
 //! other side: it matches if any one thing the call touches fits, and a command from the start of any word in it. What that
 //! means for the parts of a command line is the table of `policy/command.rs`.
 
-use crate::action::{Action, Effect, Hint};
+use crate::action::{Action, Effect, Hint, Reach};
 use crate::event::CallSource;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 mod braces;
 mod command;
+mod onward;
 mod options;
 mod pattern;
 mod place;
 mod rule;
 
 use command::{ByParts, Looked};
+pub use onward::Onward;
 use place::{Places, is_protected_path};
 pub use place::{is_secret_path, normal};
 pub use rule::{Rule, wildcard};
@@ -296,7 +298,11 @@ impl Policy {
                 Hint::ReadOnly | Hint::Additive => true,
                 Hint::Unknown => false,
             },
-            Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote => false,
+            Effect::Fetch { reach, .. } => match reach {
+                Reach::Public => true,
+                Reach::Anywhere => false,
+            },
+            Effect::Execute { .. } | Effect::Remote => false,
         })
     }
 
@@ -315,6 +321,8 @@ impl Policy {
             "mode ask: the file looks secret".to_owned()
         } else if reads(&|path| !places.is_inside(path)) {
             "mode ask: outside the working tree".to_owned()
+        } else if action.effects.iter().any(|effect| matches!(effect, Effect::Fetch { .. })) {
+            "mode ask: from the network".to_owned()
         } else {
             "mode ask".to_owned()
         }

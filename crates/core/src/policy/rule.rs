@@ -52,9 +52,12 @@ impl Rule {
         }
     }
 
-    /// The rule that allows exactly this call's like again: the exact command, or the tool. None for a call of the command
-    /// tool that runs no command: a rule for it would allow every command.
+    /// The rule that allows exactly this call's like again: the exact command, all pages of that site, or the tool. None for a
+    /// call of the command tool that runs no command: a rule for it would allow every command.
     pub fn allowing(action: &Action) -> Option<Self> {
+        if let Some(site) = site(action) {
+            return Some(Self::new(&action.tool, Some(format!("{site}/*"))));
+        }
         let command = action.command().map(Pattern::exactly);
         (action.tool != COMMAND_TOOL || command.is_some()).then(|| Self::new(&action.tool, command))
     }
@@ -91,7 +94,7 @@ impl Rule {
                 // With a star it speaks of single commands, not of whole lines (`command.rs`).
                 Effect::Execute { command, .. } => self.on_commands.as_ref().and_then(Pattern::exact) == Some(command),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
-                Effect::Fetch { url } => wildcard(pattern, url),
+                Effect::Fetch { url, .. } => wildcard(pattern, url),
                 Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
             })
     }
@@ -117,7 +120,7 @@ impl Rule {
             || action.effects.iter().any(|effect| match effect {
                 Effect::Execute { .. } => self.fits_a_command(&looked.lines),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
-                Effect::Fetch { url } => wildcard(pattern, url),
+                Effect::Fetch { url, .. } => wildcard(pattern, url),
                 Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
             })
     }
@@ -136,6 +139,23 @@ impl Rule {
                 .as_deref()
                 .is_some_and(|pattern| places.fits(pattern, path))
     }
+}
+
+/// Scheme and host of what a call fetches.
+fn site(action: &Action) -> Option<&str> {
+    action.effects.iter().find_map(|effect| match effect {
+        Effect::Fetch { url, .. } => {
+            let host = url.find("://")? + "://".len();
+            let end = url.get(host..)?.find('/').map_or(url.len(), |length| host + length);
+            url.get(..end)
+        }
+        Effect::Read { .. }
+        | Effect::Write { .. }
+        | Effect::Execute { .. }
+        | Effect::Remote
+        | Effect::Delegate { .. }
+        | Effect::Internal => None,
+    })
 }
 
 /// The tool whose calls are judged by their command.

@@ -4,6 +4,8 @@
 use super::*;
 use serde_json::json;
 
+mod pages;
+
 fn on(tool: &str, effect: Effect) -> Action {
     Action {
         tool: tool.into(),
