@@ -2,9 +2,11 @@
 
 use super::{append, contents, fixtures, says, session};
 use aish_core::event::{Body, EVENT_VERSION};
-use aish_store::{Durability, StoreError};
-use proptest::prelude::*;
+use aish_core::id::SessionId;
+use aish_store::{Durability, Store, StoreError};
+use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use serde_json::json;
+use std::cell::Cell;
 
 /// SPEC 2.1: what is loaded is what was appended, in order, in its place.
 #[tokio::test]
@@ -132,44 +134,59 @@ async fn any_text_is_kept() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+/// SPEC 2.11: however several writers take turns, each append lands whole or not at all, and no seq is missing or
+/// taken twice. Each step: which writer acts, how much it appends, and whether it looks first.
+#[test]
+fn interleaved_writers_leave_no_gap() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let fixtures = fixtures();
+    let cases = Cell::new(0);
+    let steps = proptest::collection::vec((0usize..4, 1usize..4, proptest::bool::ANY), 1..60);
+    let config = ProptestConfig {
+        cases: 24,
+        ..ProptestConfig::default()
+    };
+    let every_store = |steps: Vec<Step>| {
+        cases.set(cases.get() + 1);
+        for fixture in &fixtures {
+            runtime.block_on(interleave(fixture.store.as_ref(), &session(cases.get()), &steps));
+        }
+        Ok(())
+    };
+    TestRunner::new(config).run(&steps, every_store).unwrap();
+    // Its connections belong to the runtime.
+    runtime.block_on(async { drop(fixtures) });
+}
 
-    /// SPEC 2.11: however several writers take turns, each append lands whole or not at all, and no seq is missing or
-    /// taken twice. Each step: which writer acts, how much it appends, and whether it looks first.
-    #[test]
-    fn interleaved_writers_leave_no_gap(
-        steps in proptest::collection::vec((0usize..4, 1usize..4, proptest::bool::ANY), 1..60)
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            for fixture in fixtures() {
-                let (store, session) = (fixture.store.as_ref(), session(1));
-                let mut seen = [0u64; 4];
-                let mut expect = Vec::new();
-                for (n, (writer, count, looks)) in steps.iter().copied().enumerate() {
-                    if looks {
-                        seen[writer] = store.load(&session, 0).await.unwrap().len() as u64;
-                    }
-                    let texts: Vec<String> = (0..count).map(|part| format!("{writer}/{n}/{part}")).collect();
-                    let drafts = texts.iter().map(|text| says(text)).collect();
-                    match append(store, &session, seen[writer], drafts).await {
-                        Ok(placed) => {
-                            assert_eq!(seen[writer], expect.len() as u64, "a stale append was taken");
-                            seen[writer] = placed.last().unwrap().seq;
-                            expect.extend(texts);
-                        }
-                        Err(StoreError::Conflict { actual, .. }) => {
-                            assert_eq!(actual, expect.len() as u64);
-                            assert_ne!(actual, seen[writer]);
-                        }
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-                let events = store.load(&session, 0).await.unwrap();
-                assert!(events.iter().map(|event| event.seq).eq(1..=expect.len() as u64));
-                assert_eq!(contents(store, &session).await, expect);
+/// See [`interleaved_writers_leave_no_gap`].
+type Step = (usize, usize, bool);
+
+async fn interleave(store: &dyn Store, session: &SessionId, steps: &[Step]) {
+    let mut seen = [0u64; 4];
+    let mut expect = Vec::new();
+    for (n, (writer, count, looks)) in steps.iter().copied().enumerate() {
+        if looks {
+            seen[writer] = store.load(session, 0).await.unwrap().len() as u64;
+        }
+        let texts: Vec<String> = (0..count).map(|part| format!("{writer}/{n}/{part}")).collect();
+        let drafts = texts.iter().map(|text| says(text)).collect();
+        match append(store, session, seen[writer], drafts).await {
+            Ok(placed) => {
+                assert_eq!(seen[writer], expect.len() as u64, "a stale append was taken");
+                seen[writer] = placed.last().unwrap().seq;
+                expect.extend(texts);
             }
-        });
+            Err(StoreError::Conflict { actual, .. }) => {
+                assert_eq!(actual, expect.len() as u64);
+                assert_ne!(actual, seen[writer]);
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
+    let events = store.load(session, 0).await.unwrap();
+    assert!(events.iter().map(|event| event.seq).eq(1..=expect.len() as u64));
+    assert_eq!(contents(store, session).await, expect);
 }

@@ -4,6 +4,10 @@
 mod appends;
 mod leases;
 mod lists;
+#[cfg(feature = "postgres")]
+#[path = "../support/postgres.rs"]
+#[allow(dead_code, reason = "not everything a server can do is asked of it here")]
+mod postgres;
 mod typed;
 
 use aish_core::event::{Draft, Event};
@@ -11,30 +15,43 @@ use aish_core::id::SessionId;
 use aish_store::memory::MemoryStore;
 use aish_store::sqlite::SqliteStore;
 use aish_store::{Durability, Store, StoreError};
-use tempfile::TempDir;
+use std::any::Any;
 
 /// A new, empty store, and what must outlive it.
 struct Fixture {
     name: &'static str,
     store: Box<dyn Store>,
-    _directory: Option<TempDir>,
+    _beneath: Box<dyn Any>,
 }
 
 /// One of each.
-fn fixtures() -> [Fixture; 2] {
+fn fixtures() -> Vec<Fixture> {
     let directory = tempfile::tempdir().unwrap();
-    [
+    vec![
         Fixture {
             name: "sqlite",
             store: Box::new(SqliteStore::new(directory.path().join("ledger.db"))),
-            _directory: Some(directory),
+            _beneath: Box::new(directory),
         },
         Fixture {
             name: "memory",
             store: Box::new(MemoryStore::new()),
-            _directory: None,
+            _beneath: Box::new(()),
         },
+        #[cfg(feature = "postgres")]
+        in_postgres(),
     ]
+}
+
+#[cfg(feature = "postgres")]
+fn in_postgres() -> Fixture {
+    let mut server = postgres::PostgresServer::start();
+    let url = aish_store::postgres::PostgresUrl::parse(&server.database()).unwrap();
+    Fixture {
+        name: "postgres",
+        store: Box::new(aish_store::postgres::PostgresStore::new(url).unwrap()),
+        _beneath: Box::new(server),
+    }
 }
 
 /// The `n`th session of a test.

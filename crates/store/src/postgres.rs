@@ -1,0 +1,280 @@
+//! The ledger in a PostgreSQL database, for several servers that share their sessions (SPEC 9.5).
+//!
+//! [`PostgresStore`] keeps the contract of [`Store`] with every replica as one more process: of two appends one wins, a lease
+//! has one holder, and a continuation is claimed once, whichever of them asks. It connects with the first command; the tables
+//! are made or brought to this version then. A database that restarts, or a connection that breaks, is waited for, for a
+//! bounded time; what was being appended then is found out, not guessed.
+//!
+//! What is where: `address` where it is, `tls` its encryption, `pool` connections and patience, `schema` the tables, `write`
+//! appends, `derived` the indexes, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
+//! words that were said, `news` word of others' appends, `rows` what stands in a column, `fail` what a failure means.
+
+mod address;
+mod derived;
+mod fail;
+mod lease;
+mod news;
+mod pool;
+mod read;
+mod rows;
+mod schema;
+mod tls;
+mod waiting;
+mod write;
+
+pub use address::PostgresUrl;
+
+use crate::query::Query;
+use crate::{
+    Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
+    TypedLine,
+};
+use aish_core::event::{Draft, Event};
+use aish_core::id::{ContinuationId, SessionId};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use lease::{Claim, ClockOffset};
+use news::News;
+use pool::Pool;
+use std::sync::Arc;
+use write::Append;
+
+/// A ledger in a database.
+///
+/// It belongs to the runtime that first awaits one of its methods: its connections are tasks there.
+#[derive(Debug)]
+pub struct PostgresStore {
+    pool: Pool,
+    offset: Arc<ClockOffset>,
+    news: Arc<News>,
+}
+
+impl PostgresStore {
+    /// The ledger at `url`. Nothing is connected to until the first command.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if connections cannot be prepared.
+    pub fn new(url: PostgresUrl) -> Result<Self, StoreError> {
+        Ok(Self {
+            pool: Pool::new(url)?,
+            offset: Arc::default(),
+            news: Arc::new(News::new()),
+        })
+    }
+
+    /// Where the database is, without its password.
+    pub fn url(&self) -> &PostgresUrl {
+        &self.pool.url
+    }
+
+    /// Whether the database answers and its tables are of this version.
+    ///
+    /// # Errors
+    /// It does not, or they cannot be.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.pool
+            .run("reaching", |client| {
+                async move {
+                    client.simple_query("SELECT 1 FROM aish.format").await?;
+                    Ok(())
+                }
+                .boxed()
+            })
+            .await
+    }
+
+    async fn append_all(&self, append: Append) -> Result<Vec<Event>, StoreError> {
+        let append = Arc::new(append);
+        let appended = self
+            .pool
+            .run("appending to", |client| {
+                let append = Arc::clone(&append);
+                async move { write::append(client, &append).await }.boxed()
+            })
+            .await;
+        match appended {
+            Ok(placed) => {
+                if !placed.is_empty() {
+                    self.news.announce(&self.pool);
+                }
+                Ok(placed)
+            }
+            Err(StoreError::Io { source, .. }) if append.may_be_kept() => {
+                Err(fail::not_known(&self.pool.url, &*source))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Store for PostgresStore {
+    /// Both durabilities are on the database's disk before it returns: see [`Durability`], and this module's `write`. When the
+    /// database was lost at the commit and did not come back in time, the error says that nobody knows.
+    fn append<'a>(
+        &'a self,
+        session: &'a SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        _durability: Durability,
+        lease: Option<&'a Lease>,
+    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        async move {
+            let append = Append::new(session, expected_seq, drafts, time, lease)?;
+            self.append_all(append).await
+        }
+        .boxed()
+    }
+
+    fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        self.pool
+            .run("reading", move |client| {
+                let session = session.clone();
+                async move { read::load(client, &session, after_seq).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn load_raw<'a>(
+        &'a self,
+        session: &'a SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<RawEvent>, StoreError>> {
+        self.pool
+            .run("reading", move |client| {
+                let session = session.clone();
+                async move { read::load_raw(client, &session, after_seq, limit).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn list<'a>(&'a self, filter: SessionFilter) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
+        self.pool
+            .run("listing the sessions of", move |client| {
+                let filter = filter.clone();
+                async move { read::list(client, &filter).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
+        self.pool
+            .run("searching", move |client| {
+                let prefix = prefix.to_owned();
+                async move { read::find(client, &prefix).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
+        self.pool
+            .run("looking back in", move |client| {
+                let not_by = not_by.to_owned();
+                async move { read::typed(client, lines_max, &not_by).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn continuation<'a>(&'a self, id: &'a ContinuationId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        self.pool
+            .run("searching", move |client| {
+                let id = id.clone();
+                async move { waiting::continuation(client, &id).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        self.pool
+            .run("searching", move |client| {
+                let session = session.clone();
+                async move { waiting::waiting_under(client, &session).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {
+        self.pool
+            .run("searching", move |client| {
+                async move { waiting::expired(client, now, limit).await }.boxed()
+            })
+            .boxed()
+    }
+
+    /// Leases run out by the database's clock: `now` is not looked at.
+    fn abandoned<'a>(
+        &'a self,
+        quiet_since: u64,
+        _now: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
+        self.pool
+            .run("searching", move |client| {
+                async move { lease::abandoned(client, quiet_since, limit).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn request<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<KnownRequest>, StoreError>> {
+        self.pool
+            .run("searching", move |client| {
+                let key = key.to_owned();
+                async move { waiting::request(client, &key).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Hit>, StoreError>> {
+        let query = Arc::new(Query::parse(query));
+        self.pool
+            .run("searching", move |client| {
+                let query = Arc::clone(&query);
+                async move { waiting::search(client, &query, limit).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn news(&self, since: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.news.since(since, &self.pool.url).boxed()
+    }
+
+    /// By the database's clock, for as long as is between `now` and `until`.
+    fn acquire<'a>(
+        &'a self,
+        session: &'a SessionId,
+        owner: &'a Owner,
+        now: u64,
+        until: u64,
+    ) -> BoxFuture<'a, Result<Lease, StoreError>> {
+        let claim = Arc::new(Claim {
+            session: session.clone(),
+            owner: owner.clone(),
+            now,
+            until,
+        });
+        self.pool
+            .run("taking a lease in", move |client| {
+                let (claim, offset) = (Arc::clone(&claim), Arc::clone(&self.offset));
+                async move { lease::acquire(client, &claim, &offset).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.pool
+            .run("renewing a lease in", move |client| {
+                let (lease, until) = (lease.clone(), self.offset.by_database(until));
+                async move { lease::renew(client, &lease, until).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.pool
+            .run("giving back a lease in", move |client| {
+                let lease = lease.clone();
+                async move { lease::release(client, &lease).await }.boxed()
+            })
+            .boxed()
+    }
+}

@@ -1,0 +1,165 @@
+//! Leases, by the clock of the database.
+//!
+//! Replicas' clocks differ, and a lease that one of them calls over may be another's that is in the middle of something. So
+//! only the *length* of a lease is taken from its owner (`until - now`), and begins, is extended and runs out as the database's
+//! clock says. A renewal tells no `now`: how far the owner's clock is off was seen when it took the lease.
+
+use super::fail::Failure;
+use super::rows::{signed, storable, unsigned};
+use crate::lease::LeaseRecord;
+use crate::{Lease, Owner, StoreError};
+use aish_core::id::SessionId;
+use deadpool_postgres::{GenericClient, Object, Transaction};
+use std::sync::atomic::{AtomicI64, Ordering};
+use tokio_postgres::{IsolationLevel, Row};
+
+/// Milliseconds since the Unix epoch, by the database.
+const DATABASE_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// By how many milliseconds the database's clock is ahead of ours, as last seen.
+#[derive(Debug, Default)]
+pub(super) struct ClockOffset(AtomicI64);
+
+impl ClockOffset {
+    fn note(&self, database_now: u64, our_now: u64) {
+        let ahead = signed(database_now).saturating_sub(signed(our_now));
+        self.0.store(ahead, Ordering::Relaxed);
+    }
+
+    /// Our moment by the database's clock. The end of time is the same for all.
+    pub(super) fn by_database(&self, moment: u64) -> i64 {
+        match i64::try_from(moment) {
+            Ok(moment) if moment < i64::MAX => moment.saturating_add(self.0.load(Ordering::Relaxed)),
+            Ok(_) | Err(_) => i64::MAX,
+        }
+    }
+}
+
+/// What an owner asks for.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    pub(super) session: SessionId,
+    pub(super) owner: Owner,
+    /// By the owner's clock.
+    pub(super) now: u64,
+    /// Likewise.
+    pub(super) until: u64,
+}
+
+/// A row of `owner, fence, until`.
+fn record(row: &Row) -> Result<LeaseRecord, Failure> {
+    Ok(LeaseRecord {
+        owner: row.try_get::<_, Option<String>>(0)?.map(Owner),
+        fence: unsigned(row.try_get(1)?),
+        until: unsigned(row.try_get(2)?),
+    })
+}
+
+/// The lease as it stands, and will until the transaction ends: a take-over has to wait.
+pub(super) async fn shared(transaction: &Transaction<'_>, session: &SessionId) -> Result<Option<LeaseRecord>, Failure> {
+    let select = transaction
+        .prepare_cached("SELECT owner, fence, until FROM aish.leases WHERE session = $1 FOR SHARE")
+        .await?;
+    let row = transaction.query_opt(&select, &[&storable(session.as_str())]).await?;
+    row.as_ref().map(record).transpose()
+}
+
+/// Takes a lease.
+pub(super) async fn acquire(client: &mut Object, claim: &Claim, offset: &ClockOffset) -> Result<Lease, Failure> {
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .start()
+        .await?;
+    let session = storable(claim.session.as_str());
+    let select = transaction
+        .prepare_cached("SELECT owner, fence, until FROM aish.leases WHERE session = $1 FOR UPDATE")
+        .await?;
+    let row = transaction.query_opt(&select, &[&session]).await?;
+    // Asked once the row is ours: waiting for it takes time as well.
+    let clock = transaction.prepare_cached(&format!("SELECT {DATABASE_NOW}")).await?;
+    let now = unsigned(transaction.query_one(&clock, &[]).await?.try_get(0)?);
+    offset.note(now, claim.now);
+    let until = match claim.until {
+        u64::MAX => u64::MAX,
+        until => now.saturating_add(until.saturating_sub(claim.now)),
+    };
+    let held = row.as_ref().map(record).transpose()?;
+    let record = LeaseRecord::acquire(held.as_ref(), &claim.session, &claim.owner, now, until)?;
+    let sql = if held.is_some() {
+        "UPDATE aish.leases SET owner = $2, fence = $3, until = $4 WHERE session = $1"
+    } else {
+        "INSERT INTO aish.leases (session, owner, fence, until) VALUES ($1, $2, $3, $4) ON CONFLICT (session) DO NOTHING"
+    };
+    let write = transaction.prepare_cached(sql).await?;
+    let written = transaction
+        .execute(
+            &write,
+            &[
+                &session,
+                &storable(&claim.owner.0),
+                &signed(record.fence),
+                &signed(record.until),
+            ],
+        )
+        .await?;
+    if written == 0 {
+        return Err(Failure::Raced);
+    }
+    // If the answer to this is lost, asking again finds the lease its owner's already.
+    transaction.commit().await?;
+    Ok(record.lease(&claim.session, &claim.owner))
+}
+
+/// Extends a lease to a moment by the database's clock.
+pub(super) async fn renew(client: &Object, lease: &Lease, until: i64) -> Result<(), Failure> {
+    let update = client
+        .prepare_cached("UPDATE aish.leases SET until = $4 WHERE session = $1 AND owner = $2 AND fence = $3")
+        .await?;
+    let (session, owner) = (storable(lease.session.as_str()), storable(&lease.owner.0));
+    let renewed = client
+        .execute(&update, &[&session, &owner, &signed(lease.fence), &until])
+        .await?;
+    if renewed == 0 {
+        return Err(Failure::Store(StoreError::LeaseLost(lease.session.clone())));
+    }
+    Ok(())
+}
+
+/// Gives a lease back, if it still is this one.
+pub(super) async fn release(client: &Object, lease: &Lease) -> Result<(), Failure> {
+    let update = client
+        .prepare_cached("UPDATE aish.leases SET owner = NULL WHERE session = $1 AND owner = $2 AND fence = $3")
+        .await?;
+    let (session, owner) = (storable(lease.session.as_str()), storable(&lease.owner.0));
+    client
+        .execute(&update, &[&session, &owner, &signed(lease.fence)])
+        .await?;
+    Ok(())
+}
+
+/// Sessions whose turn a client began and nobody drives: `(session, lease)` of those that were quiet since a moment, and the
+/// database's time.
+pub(super) async fn abandoned(client: &Object, quiet_since: u64, limit: usize) -> Result<Vec<SessionId>, Failure> {
+    let select = client
+        .prepare_cached(&format!(
+            "SELECT owner, coalesce(fence, 0), coalesce(until, 0), id, {DATABASE_NOW}
+             FROM aish.sessions LEFT JOIN aish.leases ON leases.session = sessions.id
+             WHERE to_drive AND updated < $1 ORDER BY updated LIMIT {LOOKED_AT_MAX}"
+        ))
+        .await?;
+    let rows = client.query(&select, &[&signed(quiet_since)]).await?;
+    let mut abandoned = Vec::new();
+    for row in &rows {
+        if abandoned.len() >= limit {
+            break;
+        }
+        if record(row)?.is_free(unsigned(row.try_get(4)?)) {
+            abandoned.push(SessionId::new(row.try_get::<_, String>(3)?));
+        }
+    }
+    Ok(abandoned)
+}
+
+/// Turns that are looked at for one that nobody drives: more than all replicas can drive at once.
+const LOOKED_AT_MAX: usize = 10_000;
