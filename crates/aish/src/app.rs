@@ -221,6 +221,7 @@ impl App {
                 environment: Arc::new(self.tool_environment()),
                 output_bytes_max: config.tools.max_output_size,
                 hidden: aish_tools::Hidden::default(),
+                web: aish_tools::WebAccess::default(),
             },
         }
     }

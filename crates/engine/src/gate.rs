@@ -9,9 +9,10 @@ use crate::{EngineError, Pending, Settings};
 use aish_core::action::Action;
 use aish_core::event::{Body, CallGated, CallSource, Draft, readable_call};
 use aish_core::id::CallId;
-use aish_core::policy::Verdict;
+use aish_core::policy::{ApprovalMode, Verdict};
 use aish_core::sanitize::single_line;
 use aish_store::Durability;
+use aish_tools::web::Ahead;
 use aish_tools::{Cancel, Tool};
 use serde_json::json;
 use std::sync::Arc;
@@ -84,7 +85,7 @@ impl Driver {
         let Some(call) = self.session.call_event(id) else {
             return invalid(format!("no call {id} in the ledger"));
         };
-        let mode = self.session.turn().map_or(settings.mode, |turn| turn.settings().mode);
+        let mode = self.mode(settings);
         match self.inspect(&call.function.name, &call.function.arguments, settings) {
             Err(error) => {
                 if error.starts_with("Invalid JSON arguments") {
@@ -114,6 +115,18 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// The mode in force: that of the turn.
+    fn mode(&self, settings: &Settings) -> ApprovalMode {
+        self.session.turn().map_or(settings.mode, |turn| turn.settings().mode)
+    }
+
+    /// What these rules say of where a call is led on to while it runs.
+    pub(crate) fn ahead(&self, source: CallSource, settings: &Settings) -> Ahead {
+        let (policy, mode) = (settings.policy.clone(), self.mode(settings));
+        let grants = self.session.grants().to_vec();
+        Ahead::by(move |action| policy.onward(action, source, mode, &grants))
     }
 
     /// What a call would do. The error is for the model.

@@ -11,7 +11,8 @@ use aish_core::image::with_image_names;
 use aish_core::turn::{How, Job, Turn};
 use aish_core::{Action, Digest};
 use aish_store::Durability;
-use aish_tools::{Cancel, Hidden, Progress, Put, Ran, Tool, ToolContext, ToolOutput};
+use aish_tools::web::Ahead;
+use aish_tools::{Cancel, Hidden, Progress, Put, Ran, Tool, ToolContext, ToolOutput, WebAccess};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub(crate) struct Ready {
     readable: String,
     tool: Arc<dyn Tool>,
     action: Action,
+    ahead: Ahead,
 }
 
 /// What calls that run are waited for with.
@@ -302,6 +304,7 @@ impl Driver {
             portion,
             readable: readable_call(&name, arguments),
             name: name.clone(),
+            ahead: self.ahead(inspected.source, settings),
             tool: inspected.tool,
             action: inspected.action,
         })
@@ -369,8 +372,13 @@ pub(crate) fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Noti
     };
     let (policy, name) = (settings.policy.clone(), call.name.clone());
     let hidden = Hidden::by(move |path| policy.hides(&name, path));
+    let web = WebAccess {
+        ahead: call.ahead,
+        reach: settings.context.web.reach,
+    };
     let context = ToolContext {
         hidden,
+        web,
         ..settings.context.clone()
     };
     let (tool, action, stop) = (call.tool, call.action, stop.clone());

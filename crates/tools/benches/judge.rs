@@ -36,6 +36,7 @@ fn measure(bencher: Bencher<'_, '_>, line: &str) {
         environment: Arc::default(),
         output_bytes_max: KIB,
         hidden: Hidden::default(),
+        web: aish_tools::WebAccess::default(),
     };
     let policy = Policy {
         deny: rules("rm"),

@@ -77,6 +77,7 @@ fn call(bencher: Bencher<'_, '_>, tool: &dyn Tool, arguments: &Value, count: u64
         environment: Arc::new(Vec::new()),
         output_bytes_max: OUTPUT_BYTES_MAX,
         hidden: aish_tools::Hidden::default(),
+        web: aish_tools::WebAccess::default(),
     };
     let action = tool.inspect(arguments, &context).unwrap();
     bencher.bench_local(|| {

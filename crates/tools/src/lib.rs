@@ -1,7 +1,7 @@
 //! The tools that run here.
 //!
 //! This crate owns the [`Tool`] trait, the set of tools a session offers ([`set`]), and the built-in tools: files
-//! ([`files`]), search ([`search`]) and commands ([`bash`]). It says what a call *would* do ([`Tool::inspect`]) and does it
+//! ([`files`]), search ([`search`]), commands ([`bash`]) and pages ([`web`]). It says what a call *would* do ([`Tool::inspect`]) and does it
 //! ([`Tool::run`]); whether it may is policy's to say, elsewhere.
 //!
 //! ```
@@ -32,9 +32,11 @@ mod open;
 mod path;
 pub mod search;
 pub mod set;
+pub mod web;
 mod work;
 
 pub use asks::{Asks, Put, Ran};
+pub use web::WebAccess;
 pub use work::{CANCELLED, cancelled};
 
 /// Where and within which bounds a call runs.
@@ -48,6 +50,8 @@ pub struct ToolContext {
     pub output_bytes_max: usize,
     /// What the tools that walk a folder pass over.
     pub hidden: Hidden,
+    /// How far a call may reach into the network.
+    pub web: WebAccess,
 }
 
 /// Files that are not to be found by searching the folder above them, because a rule speaks of them by name.

@@ -162,6 +162,17 @@ pub fn error_json(message: &str) -> String {
     ToolOutput::error(message).output
 }
 
+/// What is wrong with a schema of arguments, if anything: one line.
+pub fn schema_problem(schema: &Value) -> Option<String> {
+    match schema.get("type").map(Value::as_str) {
+        _ if !schema.is_object() => Some("its input_schema is no JSON object".to_owned()),
+        None | Some(Some("object")) => jsonschema::validator_for(schema)
+            .err()
+            .map(|error| format!("its input_schema is no JSON Schema: {error}")),
+        Some(_) => Some("its input_schema is not of \"type\": \"object\"".to_owned()),
+    }
+}
+
 /// The built-in tool that served mode also knows by `name` (SPEC 4.5); any other name is itself.
 pub fn served_name(name: &str) -> &str {
     match name {

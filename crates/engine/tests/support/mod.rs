@@ -132,6 +132,7 @@ pub fn engine(
             environment: Arc::new(environment),
             output_bytes_max: OUTPUT_BYTES_MAX,
             hidden: aish_tools::Hidden::default(),
+            web: aish_tools::WebAccess::default(),
         },
     };
     Arc::new(Engine {

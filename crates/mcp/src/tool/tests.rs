@@ -138,6 +138,7 @@ fn context() -> ToolContext {
         environment: Arc::default(),
         output_bytes_max: BYTES_MAX,
         hidden: Hidden::default(),
+        web: aish_tools::WebAccess::default(),
     }
 }
 

@@ -6,11 +6,11 @@
 use encoding_rs::{Decoder, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// Bytes looked at to tell the encoding.
-pub(super) const SAMPLE_BYTES: usize = 8 * 1024;
+pub(crate) const SAMPLE_BYTES: usize = 8 * 1024;
 
 /// An encoding, with the mark the file starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     /// UTF-8 without a mark.
     Utf8,
     /// UTF-8 after its mark.
@@ -25,11 +25,11 @@ pub(super) enum Encoding {
 
 /// Not text; says what it is instead, e.g. `image/png`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NotText(pub(super) &'static str);
+pub(crate) struct NotText(pub(crate) &'static str);
 
 impl Encoding {
     /// Tells the encoding from the first bytes of a file.
-    pub(super) fn detect(sample: &[u8]) -> Result<Self, NotText> {
+    pub(crate) fn detect(sample: &[u8]) -> Result<Self, NotText> {
         for encoding in [Self::Utf8Marked, Self::Utf16Le, Self::Utf16Be] {
             if sample.starts_with(encoding.mark()) {
                 return Ok(encoding);
@@ -69,7 +69,8 @@ impl Encoding {
         }
     }
 
-    fn coding(self) -> &'static encoding_rs::Encoding {
+    /// The same, for decoding.
+    pub(crate) fn coding(self) -> &'static encoding_rs::Encoding {
         match self {
             Self::Utf8 | Self::Utf8Marked => UTF_8,
             Self::Utf16Le => UTF_16LE,

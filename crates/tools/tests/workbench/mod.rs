@@ -31,6 +31,7 @@ impl Place {
                 environment: Arc::new(environment),
                 output_bytes_max: 1 << 20,
                 hidden: aish_tools::Hidden::default(),
+                web: aish_tools::WebAccess::default(),
             },
         }
     }
