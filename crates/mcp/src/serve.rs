@@ -8,10 +8,8 @@
 //! Everything a client sends is bounded here. Nothing it says of itself decides anything.
 
 mod consent;
-mod guard;
 mod handler;
 pub mod http;
-mod newcomers;
 mod progress;
 mod sessions;
 pub mod stdio;

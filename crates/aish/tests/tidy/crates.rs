@@ -4,21 +4,22 @@ use super::{File, expect_none, files, root};
 use std::fs;
 
 /// Crate and the crates of ours it may use, none by default.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("core", &[]),
     ("command", &["core"]),
     ("provider", &["core"]),
     ("tools", &["core", "command"]),
-    ("mcp", &["core", "tools"]),
+    ("listen", &["core"]),
+    ("mcp", &["core", "tools", "listen"]),
     ("store", &["core"]),
     ("markdown", &["core"]),
     ("shell", &["core", "command"]),
     ("engine", &["core", "provider", "tools", "store"]),
-    ("server", &["core", "engine"]),
+    ("server", &["core", "engine", "listen"]),
     (
         "aish",
         &[
-            "core", "command", "provider", "tools", "mcp", "store", "markdown", "shell", "engine", "server",
+            "core", "command", "provider", "tools", "listen", "mcp", "store", "markdown", "shell", "engine", "server",
         ],
     ),
 ];

@@ -1,0 +1,3 @@
+//! Served mode (SPEC 9): conversations over HTTP that wait for their client.
+
+pub mod page;
