@@ -184,7 +184,7 @@ impl App {
         let engine = Engine {
             store: self.store(),
             models: Arc::clone(&registry) as Arc<dyn Models>,
-            tools: Offered::new(ToolSet::builtin()),
+            tools: Arc::new(Offered::new(ToolSet::builtin())),
             asides: Arc::default(),
             owner: Owner::this_process(),
             redactor: self.redactor(),

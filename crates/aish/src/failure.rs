@@ -117,7 +117,7 @@ impl From<EngineError> for Failure {
             EngineError::Invalid { session, .. } => {
                 Self::usage(message).hint(format!("finish it first: aish resume {session}"))
             }
-            EngineError::ReadOnly(_) | EngineError::LeaseLost(_) => Self::failed(message),
+            EngineError::ReadOnly(_) | EngineError::LeaseLost(_) | EngineError::Paused(_) => Self::failed(message),
         }
     }
 }
@@ -133,7 +133,11 @@ impl From<StoreError> for Failure {
             StoreError::Io { .. } => Self::failed(message).hint(
                 "check that the folder of the ledger can be written to and has room, or set AISH_HOME to another folder",
             ),
-            StoreError::Conflict { .. } | StoreError::LeaseLost(_) | StoreError::Format(_) => Self::failed(message),
+            StoreError::Conflict { .. }
+            | StoreError::Claimed(_)
+            | StoreError::KeyUsed(_)
+            | StoreError::LeaseLost(_)
+            | StoreError::Format(_) => Self::failed(message),
         }
     }
 }

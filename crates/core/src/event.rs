@@ -13,10 +13,12 @@ use serde_json::{Map, Value};
 
 mod data;
 mod proposal;
+mod served;
 mod servers;
 
 pub use data::*;
 pub use proposal::*;
+pub use served::*;
 pub use servers::*;
 
 /// The version this program writes. A higher one in a ledger was written by a newer aish.
@@ -128,9 +130,9 @@ bodies! {
     /// A request to a model failed.
     "model_failed" ModelFailed(ModelFailed),
     /// The turn waits for somebody outside this process.
-    "suspended" Suspended(Continuation),
+    "suspended" Suspended(Suspended),
     /// What it waited for came.
-    "resumed" Resumed(Continuation),
+    "resumed" Resumed(Resumed),
     /// Somebody cancelled the turn.
     "cancelled" Cancelled(Cancelled),
     /// The turn is over.
@@ -192,7 +194,8 @@ impl DataOrNull for ServerAnswered {}
 impl DataOrNull for CallSuspended {}
 impl DataOrNull for CallTakenUp {}
 impl DataOrNull for ModelFailed {}
-impl DataOrNull for Continuation {}
+impl DataOrNull for Suspended {}
+impl DataOrNull for Resumed {}
 impl DataOrNull for Cancelled {}
 impl DataOrNull for TurnEnded {}
 impl DataOrNull for Command {}
@@ -221,7 +224,8 @@ impl Body {
             Self::CallSuspended(data) => text(data),
             Self::CallTakenUp(data) => text(data),
             Self::ModelFailed(data) => text(data),
-            Self::Suspended(data) | Self::Resumed(data) => text(data),
+            Self::Suspended(data) => text(data),
+            Self::Resumed(data) => text(data),
             Self::Cancelled(data) => text(data),
             Self::TurnEnded(data) => text(data),
             Self::Command(data) => text(data),

@@ -141,11 +141,12 @@ pub enum Message {
 }
 
 /// A tool as it is offered to a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name as people see it.
     pub name: String,
     /// What it does, for the model.
+    #[serde(default)]
     pub description: String,
     /// A JSON Schema of its arguments: `{"type":"object",…}`.
     pub input_schema: Value,

@@ -11,9 +11,10 @@
 //! | 7 | a command may be what a deny or ask rule speaks of, or may run it, and that cannot be told (SPEC 5.7) | ask (allow in `full`) |
 //! | 8 | allow rules cover every part of a command (SPEC 5.7), `auto_approve` or an approval of this tool for the session matches (the rules of the user's own servers only) | allow |
 //! | 9 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
-//! | 10 | mode `full` | allow |
-//! | 11 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, pages at public addresses, what a trusted server says reads or only adds (SPEC 5.8) | allow |
-//! | 12 | everything else | ask |
+//! | 10 | the client executes it (SPEC 9.2): it has a person of its own to ask | allow |
+//! | 11 | mode `full` | allow |
+//! | 12 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, pages at public addresses, what a trusted server says reads or only adds (SPEC 5.8) | allow |
+//! | 13 | everything else | ask |
 //!
 //! A pattern in an **allow** rule must cover everything the call touches. A pattern in a **deny** or **ask** rule errs to the
 //! other side: it matches if any one thing the call touches fits, and a command from the start of any word in it. What that
@@ -200,9 +201,12 @@ impl Policy {
         if self.read_only_inside_tree && source == CallSource::Builtin && self.reads_inside_tree(action) {
             return judged(Verdict::Allow, "default: read-only inside the working tree".to_owned());
         }
+        if source == CallSource::Client {
+            return judged(Verdict::Allow, "the client executes it".to_owned());
+        }
         match mode {
             ApprovalMode::Full => judged(Verdict::Allow, "mode full".to_owned()),
-            ApprovalMode::Auto if runs_here(source) && self.is_gentle(action) => {
+            ApprovalMode::Auto if self.is_gentle(action) => {
                 judged(Verdict::Allow, "mode auto: not destructive".to_owned())
             }
             ApprovalMode::Auto => judged(Verdict::Ask, "mode auto: destructive or unknown".to_owned()),
@@ -321,19 +325,15 @@ impl Policy {
             "mode ask: the file looks secret".to_owned()
         } else if reads(&|path| !places.is_inside(path)) {
             "mode ask: outside the working tree".to_owned()
-        } else if action.effects.iter().any(|effect| matches!(effect, Effect::Fetch { .. })) {
+        } else if action
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Fetch { .. }))
+        {
             "mode ask: from the network".to_owned()
         } else {
             "mode ask".to_owned()
         }
-    }
-}
-
-/// Whether what a call of it would do is said by code of ours. A client's tools are known by name only.
-fn runs_here(source: CallSource) -> bool {
-    match source {
-        CallSource::Builtin | CallSource::Mcp => true,
-        CallSource::Client => false,
     }
 }
 

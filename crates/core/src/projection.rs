@@ -64,6 +64,8 @@ struct Projector<'a> {
     asked_turn: u64,
     /// True when the last reply was paused by its provider: what follows continues it in the middle.
     is_paused: bool,
+    /// Which of the instructions are a client's: what it says later takes their place.
+    of_client: Option<usize>,
     /// Ids sent so far: two calls of one request never share one, whatever an imported log says.
     sent_ids: HashSet<CallId>,
 }
@@ -86,6 +88,8 @@ struct Index<'a> {
     results: HashMap<(u64, &'a CallId), Vec<Place<'a, ToolResult>>>,
     /// How much of a result a model sees, by turn.
     chars_max: HashMap<u64, usize>,
+    /// The turns that a client elsewhere began.
+    served: HashSet<u64>,
 }
 
 impl<'a> Index<'a> {
@@ -95,6 +99,9 @@ impl<'a> Index<'a> {
             let turn = event.turn;
             if let Body::TurnStarted(started) = &event.body {
                 index.chars_max.insert(turn, started.limits.max_result_chars);
+                if started.served.is_some() {
+                    index.served.insert(turn);
+                }
             } else if let Body::Assistant(data) = &event.body {
                 index.replies.entry((turn, &data.reply_id)).or_insert(at);
             } else if let Body::ToolCall(data) = &event.body {
@@ -142,13 +149,14 @@ impl<'a> Projector<'a> {
             steering: Vec::new(),
             asked_turn: 0,
             is_paused: false,
+            of_client: None,
             sent_ids: HashSet::new(),
         }
     }
 
     fn event(&mut self, at: usize, event: &'a Event) {
         if let Body::System(_) = &event.body {
-            self.out.system.push(event.content.clone());
+            self.system(event);
         } else if let Body::User(data) = &event.body {
             self.flush_loose_calls();
             self.user(event, &data.parts);
@@ -174,6 +182,19 @@ impl<'a> Projector<'a> {
             self.out.messages.insert(0, Message::User { parts });
         }
         self.out
+    }
+
+    fn system(&mut self, event: &Event) {
+        let told = self.of_client.and_then(|at| self.out.system.get_mut(at));
+        match told.filter(|_| self.index.served.contains(&event.turn)) {
+            Some(before) => before.clone_from(&event.content),
+            None => {
+                if self.index.served.contains(&event.turn) {
+                    self.of_client = Some(self.out.system.len());
+                }
+                self.out.system.push(event.content.clone());
+            }
+        }
     }
 
     fn user(&mut self, event: &Event, parts: &[Part]) {

@@ -15,7 +15,9 @@
 //! with them is not known.
 
 use crate::action::Digest;
-use crate::event::{Answer, CallAnswered, CallGated, CallSource, ModelFailed, ReplyStop, ResultEnd, TurnStarted};
+use crate::event::{
+    Answer, CallAnswered, CallGated, CallSource, ModelFailed, ReplyStop, ResultEnd, Served, Suspended, TurnStarted,
+};
 use crate::id::{CallId, ContinuationId, ReplyId};
 use crate::message::ToolChoice;
 use crate::policy::Verdict;
@@ -277,7 +279,7 @@ pub struct Turn {
     pauses: u32,
     /// The models the turn was handed to after another had failed, in order: it stays with the last one.
     handed_to: Vec<String>,
-    continuation: Option<ContinuationId>,
+    suspended: Option<Suspended>,
     cancelled: Option<String>,
     closing_text: bool,
     ended: Option<StopReason>,
@@ -301,7 +303,7 @@ impl Turn {
             mcp_rounds_before: 0,
             pauses: 0,
             handed_to: Vec::new(),
-            continuation: None,
+            suspended: None,
             cancelled: None,
             closing_text: false,
             ended: None,
@@ -359,7 +361,17 @@ impl Turn {
 
     /// The continuation the turn is suspended under, if it is.
     pub fn continuation(&self) -> Option<&ContinuationId> {
-        self.continuation.as_ref()
+        self.suspended.as_ref().map(|data| &data.continuation)
+    }
+
+    /// What it is suspended on, if it is.
+    pub fn suspended(&self) -> Option<&Suspended> {
+        self.suspended.as_ref()
+    }
+
+    /// What its client declared when it began; `None` at a terminal.
+    pub fn served(&self) -> Option<&Served> {
+        self.started.as_ref()?.served.as_ref()
     }
 
     /// Why the last request to the model failed, if it did.

@@ -9,8 +9,8 @@ mod support;
 use aish_core::action::Digest;
 use aish_core::event::{
     Answer, AnswerScope, AnsweredBy, Assistant, Body, CallAnswered, CallGated, CallSource, CallStarted, CallSuspended,
-    CallTakenUp, Cancelled, Command, Continuation, Draft, Event, Function, ModelFailed, Parts, ReplyStop, ResultEnd,
-    ToolCall, ToolResult, TurnEnded, TurnStarted, Usage,
+    CallTakenUp, Cancelled, Command, Draft, Event, Function, ModelFailed, Parts, ReplyStop, ResultEnd, Resumed,
+    Suspended, ToolCall, ToolResult, TurnEnded, TurnStarted, Usage,
 };
 use aish_core::id::{CallId, ContinuationId, ReplyId, SessionId};
 use aish_core::limits::Limits;
@@ -162,9 +162,7 @@ fn turn_event(rng: &mut Rng) -> Body {
         StopReason::Declined,
         StopReason::Cancelled,
     ];
-    let continuation = Continuation {
-        continuation: ContinuationId::new(rng.pick(&["x", "y"])),
-    };
+    let continuation = ContinuationId::new(rng.pick(&["x", "y"]));
     match rng.below(6) {
         0 => Body::TurnStarted(TurnStarted {
             limits: Limits {
@@ -184,8 +182,16 @@ fn turn_event(rng: &mut Rng) -> Body {
             fallback: rng.percent(20).then(|| rng.pick(&["b", "c"]).to_owned()),
             model: None,
         }),
-        2 => Body::Suspended(continuation),
-        3 => Body::Resumed(continuation),
+        2 => Body::Suspended(Suspended {
+            continuation,
+            call_id: rng.percent(50).then(|| CallId::nth(1, 1)),
+            expires: rng.percent(50).then_some(u64::MAX),
+        }),
+        3 => Body::Resumed(Resumed {
+            continuation,
+            answer: None,
+            request: None,
+        }),
         4 => Body::Cancelled(Cancelled { reason: String::new() }),
         _ => Body::TurnEnded(TurnEnded {
             reason: rng.pick(&reasons),

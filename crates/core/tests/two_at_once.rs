@@ -6,8 +6,8 @@
 
 use aish_core::action::Digest;
 use aish_core::event::{
-    Answer, AnswerScope, AnsweredBy, Assistant, Body, CallAnswered, CallGated, CallSource, CallStarted, Continuation,
-    Draft, Event, Function, ReplyStop, ResultEnd, ToolCall, ToolResult, TurnStarted,
+    Answer, AnswerScope, AnsweredBy, Assistant, Body, CallAnswered, CallGated, CallSource, CallStarted, Draft, Event,
+    Function, ReplyStop, ResultEnd, Suspended, ToolCall, ToolResult, TurnStarted,
 };
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use aish_core::message::Message;
@@ -311,8 +311,12 @@ fn an_answer_lands_before_the_turn_is_suspended() {
     let (mut store, mut driver, mut other) = two_calls(Verdict::Ask, CallSource::Builtin);
     let both = [answer(1, Answer::Approve), answer(2, Answer::Deny)].concat();
     other.append(&mut store, both).unwrap();
-    let continuation = ContinuationId::new("br-1");
-    let suspend = vec![Draft::new(1, "", Body::Suspended(Continuation { continuation }))];
+    let suspended = Suspended {
+        continuation: ContinuationId::new("br-1"),
+        call_id: Some(call(1)),
+        expires: None,
+    };
+    let suspend = vec![Draft::new(1, "", Body::Suspended(suspended))];
     assert_eq!(driver.append(&mut store, suspend), Err(InvalidEvent::NotWaiting));
     assert!(matches!(driver.turn().next(), Step::RunTools(_)));
 }

@@ -4,7 +4,7 @@
 //! follow (SPEC 3.5b). When the disk fails, the session goes on in memory and what was not written is written as soon as the
 //! disk is back (SPEC 2.5); until then nothing is called saved.
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Unwritten};
 use crate::{EngineError, now_ms};
 use aish_core::event::{Body, Draft, Event};
 use aish_core::session::Session;
@@ -44,7 +44,7 @@ impl Driver {
                 }
                 Err(StoreError::Conflict { .. }) => self.fold_news().await?,
                 Err(StoreError::LeaseLost(session)) => return Err(EngineError::LeaseLost(session)),
-                Err(StoreError::Io { attempt, source }) => {
+                Err(StoreError::Io { attempt, source }) if self.unwritten == Unwritten::Kept => {
                     self.say(format!(
                         "the ledger cannot be written ({attempt}: {source}); going on in memory, saving when it can be again"
                     ));
@@ -140,6 +140,8 @@ impl Driver {
                 StoreError::Io { .. }
                 | StoreError::NotFound(_)
                 | StoreError::Ambiguous { .. }
+                | StoreError::Claimed(_)
+                | StoreError::KeyUsed(_)
                 | StoreError::Leased { .. }
                 | StoreError::Format(_),
             ) => Ok(()),

@@ -1,5 +1,6 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
+use crate::client::Joined;
 use crate::context::Learned;
 use crate::kept::ended;
 use crate::model::Ask;
@@ -46,12 +47,27 @@ pub struct Driver {
     told: Mutex<HashSet<String>>,
     /// What models have refused as too long, by their names.
     pub(crate) rooms: HashMap<String, Learned>,
+    /// The tools of a turn whose client has some of its own.
+    pub(crate) joined: Mutex<Option<Joined>>,
+    /// What becomes of events that the disk does not take.
+    pub(crate) unwritten: Unwritten,
+    /// Turns true when this process is to leave the turn as it stands, for another one to go on with.
+    pub(crate) pause: Option<Cancel>,
+}
+
+/// What becomes of events that cannot be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unwritten {
+    /// The session goes on in memory (SPEC 2.5): somebody looks at it, and is told.
+    Kept,
+    /// The drive fails: nobody elsewhere may be told of what is not written.
+    Refused,
 }
 
 impl Driver {
     /// A new session. Nothing is written until something is said in it.
     pub fn create(engine: Arc<Engine>) -> Self {
-        Self::with(engine, Session::new(new_session_id()))
+        Self::of(engine, Session::new(new_session_id()))
     }
 
     /// An existing session, folded from the ledger.
@@ -60,10 +76,11 @@ impl Driver {
     /// It cannot be read.
     pub async fn open(engine: Arc<Engine>, id: SessionId) -> Result<Self, EngineError> {
         let events = engine.store.load(&id, 0).await?;
-        Ok(Self::with(engine, Session::load(id, events)))
+        Ok(Self::of(engine, Session::load(id, events)))
     }
 
-    fn with(engine: Arc<Engine>, session: Session) -> Self {
+    /// A session that is folded already.
+    pub(crate) fn of(engine: Arc<Engine>, session: Session) -> Self {
         let seen = Arc::new(AtomicU64::new(session.last_seq()));
         Self {
             engine,
@@ -78,6 +95,9 @@ impl Driver {
             told_of_model: AtomicBool::new(false),
             told: Mutex::default(),
             rooms: HashMap::new(),
+            joined: Mutex::default(),
+            unwritten: Unwritten::Kept,
+            pause: None,
         }
     }
 
@@ -117,6 +137,7 @@ impl Driver {
             mode: settings.mode,
             model: settings.model,
             directory: Some(settings.context.directory.to_string_lossy().into_owned()),
+            served: None,
         };
         let drafts = vec![Draft::turn_started(turn, data), Draft::user_with(turn, text, all)];
         self.append(drafts, Durability::Committed).await
@@ -139,7 +160,7 @@ impl Driver {
         driven
     }
 
-    async fn drive_on(&mut self, notices: &Notices, stop: Cancel) -> Result<Outcome, EngineError> {
+    pub(crate) async fn drive_on(&mut self, notices: &Notices, stop: Cancel) -> Result<Outcome, EngineError> {
         self.tell_doubt(notices);
         let Some(number) = self.session.turn().map(Turn::number) else {
             return Err(EngineError::NoOpenTurn(self.session.id().clone()));
@@ -147,6 +168,9 @@ impl Driver {
         loop {
             if *stop.borrow() {
                 return self.stopped(number).await;
+            }
+            if self.is_paused() {
+                return Err(EngineError::Paused(self.session.id().clone()));
             }
             let Some(turn) = self.session.turn().filter(|turn| turn.number() == number) else {
                 // Somebody else ended this turn and began another: that one is not ours to drive.
@@ -167,7 +191,7 @@ impl Driver {
                         wait_ms,
                         handed_to: model,
                     };
-                    self.call_model(&ask, notices, &stop).await
+                    self.call_model_until_paused(&ask, notices, &stop).await
                 }
                 Step::Gate(calls) => {
                     self.await_tools(&calls, &stop).await;

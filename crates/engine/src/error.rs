@@ -39,6 +39,9 @@ pub enum EngineError {
     /// The model cannot be asked at all.
     #[error("{0}")]
     Model(String),
+    /// This process is about to end: the turn stands as it was, for another one to go on with.
+    #[error("session {0} is left for another aish to go on with")]
+    Paused(SessionId),
     /// Another driver took the session over.
     #[error("session {0} was taken over by another aish; this one stopped writing to it")]
     LeaseLost(SessionId),

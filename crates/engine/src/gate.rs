@@ -2,6 +2,7 @@
 //!
 //! This is where a call's arguments are checked and its [`Action`] is made; policy alone decides over it.
 
+use crate::client;
 use crate::driver::Driver;
 use crate::lease::asked;
 use crate::offered::named_in;
@@ -35,7 +36,7 @@ impl Driver {
                 continue;
             };
             let (name, arguments) = (&call.function.name, &call.function.arguments);
-            let is_in_doubt = match named_in(&self.engine.tools.now(), name) {
+            let is_in_doubt = match named_in(&self.tools(&settings), name) {
                 None => true,
                 Some(_) => self
                     .inspect(name, arguments, &settings)
@@ -131,11 +132,12 @@ impl Driver {
 
     /// What a call would do. The error is for the model.
     pub(crate) fn inspect(&self, name: &str, arguments: &str, settings: &Settings) -> Result<Inspected, String> {
-        // A model that was offered no tools has none, whatever it calls.
-        let tools = self.engine.tools.now();
-        let tool = named_in(&tools, name)
-            .filter(|_| settings.tools)
-            .ok_or_else(|| format!("Unknown tool: {name}"))?;
+        let tools = self.tools(settings);
+        let tool = match (named_in(&tools, self.known_as(&tools, name)), self.is_served()) {
+            (Some(tool), _) => tool,
+            (None, true) => return client::undeclared(name, arguments, settings),
+            (None, false) => return Err(format!("Unknown tool: {name}")),
+        };
         let arguments = tools.validate(&tool.spec().name, arguments)?;
         let action = tool.inspect(&arguments, &settings.context)?;
         Ok(Inspected {

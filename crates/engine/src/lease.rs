@@ -1,6 +1,6 @@
 //! The right to drive, kept for as long as a drive lasts, and the ear for what others do to the session meanwhile.
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Unwritten};
 use crate::{EngineError, now_ms};
 use aish_core::event::Body;
 use aish_store::{Lease, Store, StoreError};
@@ -42,7 +42,7 @@ impl Driver {
         {
             Ok(lease) => self.lease = Some(lease),
             // The session goes on in memory: there is nobody to share it with on a disk that fails.
-            Err(StoreError::Io { .. }) => self.lease = None,
+            Err(StoreError::Io { .. }) if self.unwritten == Unwritten::Kept => self.lease = None,
             Err(other) => return Err(other.into()),
         }
         // What is to be done next is for the fold to say, and that must hold what others wrote meanwhile.

@@ -23,8 +23,10 @@ mod append;
 mod asides;
 mod asking;
 mod choice;
+mod client;
 mod clock;
 mod context;
+mod conversations;
 mod defer;
 mod driver;
 mod error;
@@ -37,6 +39,8 @@ mod offered;
 mod proposals;
 mod questions;
 mod run;
+mod served;
+mod standing;
 mod steering;
 mod view;
 
@@ -45,12 +49,18 @@ pub use asides::Asides;
 pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
+pub use conversations::{ChatRequest, Conversations, ConversationsSettings, Item, Live, Reader, Ticket};
 pub use driver::Driver;
 pub use error::EngineError;
 pub use notice::{Notice, Notices};
 pub use offered::{Offered, Supply};
 pub use proposals::{JudgedCommand, LastReply, Proposals};
+pub use served::{Claim, Reply, ServeError};
+pub use standing::{Envelope, Final, Standing, Waiting};
 pub use steering::{Steered, Steering};
+
+/// What the ledger holds, for front ends that reach it through the engine.
+pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, export::jsonl_line};
 
 /// A model ready to be asked.
 #[derive(Clone)]
@@ -113,8 +123,8 @@ pub struct Engine {
     pub store: Arc<dyn Store>,
     /// The models.
     pub models: Arc<dyn Models>,
-    /// The tools.
-    pub tools: Offered,
+    /// The tools. Those of all turns of this process, of which a client may add its own.
+    pub tools: Arc<Offered>,
     /// What happens beside the calls that run.
     pub asides: Arc<Asides>,
     /// This process.

@@ -121,7 +121,7 @@ impl Driver {
     /// What a model is sent, as far as is known of its room.
     pub(crate) fn prompt_for(&self, model: &Model, settings: &Settings) -> context::Prompt {
         let room = context::Room::of(model, self.rooms.get(&model.name));
-        context::build(&self.session, settings, &self.engine, room)
+        context::build(&self.session, settings, &self.engine, (&self.tools(settings), room))
     }
 
     /// Asks, with as much of the conversation as fits. Where the server says that it does not fit after all, less is sent,
@@ -276,7 +276,7 @@ impl Driver {
         let text = text_of(&reply.parts);
         let says_nothing = text.trim().is_empty() && reply.calls.is_empty() && reply.stop != ReplyStop::Paused;
         let fallback = says_nothing.then(|| self.stand_in(came.model)).flatten();
-        let tools = self.engine.tools.now();
+        let tools = self.tools(&self.engine.settings());
         let calls: Vec<Draft> = reply
             .calls
             .into_iter()

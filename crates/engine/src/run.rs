@@ -429,7 +429,7 @@ impl Ending {
 }
 
 /// A result that tells the model of the turn's limit (SPEC 3.6): JSON objects gain fields, other text is wrapped.
-fn with_limit(output: &str, limit: u32) -> String {
+pub(crate) fn with_limit(output: &str, limit: u32) -> String {
     let mut object = match serde_json::from_str::<Map<String, Value>>(output) {
         Ok(object) => object,
         Err(_) => Map::from_iter([("output".to_owned(), json!(output))]),

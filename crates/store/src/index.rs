@@ -7,7 +7,7 @@
 //! **Waiting.** A session waits when its last turn is open and either a call was gated `ask` and has neither an answer
 //! nor a result, or a call asked something in the middle and was neither taken up nor declined, or the turn is suspended.
 
-use crate::{Pending, PendingState, SessionSummary};
+use crate::{Pending, PendingState, SessionSummary, StoreError};
 use aish_core::event::{Answer, Body, CallSource, Event};
 use aish_core::id::{CallId, SessionId};
 use aish_core::policy::Verdict;
@@ -35,6 +35,8 @@ pub(crate) struct SessionIndex {
     pub(crate) directory: String,
     /// The number of the last turn while it has not ended.
     pub(crate) open_turn: Option<u64>,
+    /// True when the last turn was begun by a client elsewhere.
+    pub(crate) served: bool,
     /// In the order they were gated.
     pub(crate) waiting_calls: Vec<WaitingCall>,
     /// In the order they were suspended. A store may leave out those that are settled before it applies an event.
@@ -57,6 +59,7 @@ impl SessionIndex {
                 // A turn that a crash left open waits no more once the next one began.
                 self.close_turn();
                 self.open_turn = Some(event.turn);
+                self.served = data.served.is_some();
                 self.note_directory(data.directory.as_deref().unwrap_or_default());
             }
             Body::Command(data) => self.note_directory(&data.directory),
@@ -72,7 +75,10 @@ impl SessionIndex {
                     });
                 }
             }
-            Body::CallAnswered(data) => self.answer(&data.call_id, data.answer),
+            Body::CallAnswered(data) => {
+                self.answer(&data.call_id, data.answer);
+                self.no_longer_waits_for(&data.call_id);
+            }
             Body::CallSuspended(data) if self.open_turn.is_some() => {
                 self.waiting_calls.retain(|waiting| waiting.call != data.call_id);
                 self.waiting_calls.push(WaitingCall {
@@ -82,11 +88,16 @@ impl SessionIndex {
                 });
             }
             Body::CallTakenUp(data) => self.waiting_calls.retain(|waiting| waiting.call != data.call_id),
-            Body::ToolResult(data) => self.waiting_calls.retain(|waiting| waiting.call != data.tool_call_id),
+            Body::ToolResult(data) => {
+                self.waiting_calls.retain(|waiting| waiting.call != data.tool_call_id);
+                self.no_longer_waits_for(&data.tool_call_id);
+            }
             Body::Suspended(data) => self.pending.push(Pending {
                 continuation: data.continuation.clone(),
                 session: event.session.clone(),
-                call: self.awaited_call(),
+                seq: event.seq,
+                call: data.call_id.clone().or_else(|| self.awaited_call()),
+                expires: data.expires,
                 state: PendingState::Open,
             }),
             Body::Resumed(data) => {
@@ -156,10 +167,39 @@ impl SessionIndex {
             .retain(|waiting| waiting.needs_answer || waiting.at_client);
     }
 
-    /// What a suspension waits for: the first call to be answered, else the first that the client executes.
+    /// What a suspension waits for that does not say so: the first call to be answered, else the first that the client executes.
     fn awaited_call(&self) -> Option<CallId> {
         let asked = self.waiting_calls.iter().find(|waiting| waiting.needs_answer);
         asked.or(self.waiting_calls.first()).map(|waiting| waiting.call.clone())
+    }
+
+    /// Whether an event may still be appended: what it resumes waits, as far as this session knows of it.
+    pub(crate) fn check_claim(&self, event: &Event) -> Result<(), StoreError> {
+        let Body::Resumed(data) = &event.body else {
+            return Ok(());
+        };
+        let known = self
+            .pending
+            .iter()
+            .find(|pending| pending.continuation == data.continuation);
+        match known.map(|pending| pending.state) {
+            Some(PendingState::Answered | PendingState::Closed) => Err(StoreError::Claimed(data.continuation.clone())),
+            Some(PendingState::Open) | None => Ok(()),
+        }
+    }
+
+    /// What a suspension waited for came by another way than its continuation.
+    fn no_longer_waits_for(&mut self, call: &CallId) {
+        for pending in &mut self.pending {
+            if pending.state == PendingState::Open && pending.call.as_ref() == Some(call) {
+                pending.state = PendingState::Answered;
+            }
+        }
+    }
+
+    /// True while its last turn is a client's, and somebody has to drive it on.
+    pub(crate) fn is_to_be_driven(&self) -> bool {
+        self.served && self.open_turn.is_some() && !self.is_waiting()
     }
 
     fn close_turn(&mut self) {
@@ -169,6 +209,27 @@ impl SessionIndex {
             if pending.state == PendingState::Open {
                 pending.state = PendingState::Closed;
             }
+        }
+    }
+}
+
+impl PendingState {
+    /// As a database has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Answered => "answered",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// As a database had it.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            "answered" => Self::Answered,
+            // Nothing waits for a state of a newer aish.
+            _ => Self::Closed,
         }
     }
 }

@@ -35,7 +35,7 @@ impl LeaseRecord {
             Some(record) => match &record.owner {
                 None => record.fence.saturating_add(1),
                 Some(holder) if holder == owner => record.fence,
-                Some(holder) if record.until <= now || holder.is_known_dead() => record.fence.saturating_add(1),
+                Some(_) if record.is_free(now) => record.fence.saturating_add(1),
                 Some(holder) => {
                     return Err(StoreError::Leased {
                         session: session.clone(),
@@ -49,6 +49,12 @@ impl LeaseRecord {
             fence,
             until,
         })
+    }
+
+    /// True when anybody may take the session at `now`.
+    pub(crate) fn is_free(&self, now: u64) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_none_or(|owner| self.until <= now || owner.is_known_dead())
     }
 
     /// The lease that `owner` holds by this record.

@@ -7,7 +7,7 @@
 //! sequence number, atomic, and durable as asked before it returns; events are never changed or removed.
 
 use aish_core::event::{Draft, Event};
-use aish_core::id::{CallId, ContinuationId, SessionId};
+use aish_core::id::{ContinuationId, SessionId};
 use futures_util::future::BoxFuture;
 
 pub mod export;
@@ -15,8 +15,18 @@ mod index;
 mod lease;
 mod liveness;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod query;
+mod row;
 pub mod sqlite;
 mod typed;
+mod waiting;
+
+pub use waiting::{Hit, KnownRequest, Pending, PendingState};
+
+/// How often a store looks whether others have written, while somebody asks, in milliseconds.
+pub const NEWS_EVERY_MS: u64 = 200;
 
 /// The shortest beginning or end of a session's id that [`Store::find`] looks for.
 pub const ID_PREFIX_CHARS_MIN: usize = 4;
@@ -54,6 +64,12 @@ pub enum StoreError {
         /// How many it fits.
         count: usize,
     },
+    /// What a draft resumes does not wait any more: somebody else was faster, or it was never suspended.
+    #[error("nothing waits under {0} any more")]
+    Claimed(ContinuationId),
+    /// A request of that key was made before.
+    #[error("a request with the key {0} was made before")]
+    KeyUsed(String),
     /// The lease is somebody else's.
     #[error("session {session} is being driven by {owner}")]
     Leased {
@@ -113,30 +129,6 @@ pub struct SessionSummary {
     pub waiting: bool,
 }
 
-/// A suspension of a turn, from the index of continuations (DESIGN rule 10).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// Its one-shot id.
-    pub continuation: ContinuationId,
-    /// The session that was suspended.
-    pub session: SessionId,
-    /// The call whose answer or result it waits for; none if the turn was suspended for another reason.
-    pub call: Option<CallId>,
-    /// What became of it.
-    pub state: PendingState,
-}
-
-/// What became of a suspension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PendingState {
-    /// It waits.
-    Open,
-    /// What it waited for came.
-    Answered,
-    /// The turn ended, or another began, before that.
-    Closed,
-}
-
 /// Which sessions to list.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
@@ -146,6 +138,10 @@ pub struct SessionFilter {
     pub limit: Option<usize>,
     /// Not those whose last turn was begun for this model; those without any turn stay.
     pub not_by: Option<String>,
+    /// Only these.
+    pub only: Option<Vec<SessionId>>,
+    /// Only those that come after this one in the list; none if it is not there.
+    pub before: Option<SessionId>,
 }
 
 /// The longest line that [`Store::typed`] gives, in characters: more was pasted or piped, not typed.
@@ -238,9 +234,11 @@ pub trait Store: Send + Sync {
     /// `expected_seq` (0 for a new one). All or nothing. With a lease, only while that lease is current.
     /// `time` is milliseconds since the Unix epoch. Returns the events in their places.
     ///
+    /// A `resumed` among them claims its continuation, and a request's key is taken, in the same transaction (SPEC 9.4).
+    ///
     /// # Errors
-    /// [`StoreError::Conflict`] if somebody appended first; [`StoreError::LeaseLost`]; or the disk failed, and nothing was
-    /// appended.
+    /// [`StoreError::Conflict`] if somebody appended first; [`StoreError::Claimed`] if what is resumed does not wait;
+    /// [`StoreError::KeyUsed`]; [`StoreError::LeaseLost`]; or the disk failed, and nothing was appended.
     fn append<'a>(
         &'a self,
         session: &'a SessionId,
@@ -288,6 +286,57 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The disk failed.
     fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>>;
+
+    /// What became of a suspension; `None` if there never was such a one.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn continuation<'a>(&'a self, id: &'a ContinuationId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>>;
+
+    /// The suspension that a session waits under, if it does.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>>;
+
+    /// Suspensions that wait and had to be over by `now`, at most `limit`, in any order.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>>;
+
+    /// Sessions whose last turn was begun by a client elsewhere (`served`), has not ended, waits for nobody, was last written
+    /// to before `quiet_since` and is driven by nobody: no lease, or one that is past `now` or of a dead owner. At most `limit`,
+    /// in any order.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn abandoned<'a>(
+        &'a self,
+        quiet_since: u64,
+        now: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>>;
+
+    /// What was asked under a key, if anything was.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn request<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<KnownRequest>, StoreError>>;
+
+    /// What was said in any session (messages, replies, command lines) and holds every word of `query`, words in double quotes
+    /// as a phrase; the best matches first, at most `limit`. Any text is a query; one without words finds nothing.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Hit>, StoreError>>;
+
+    /// Resolves once other processes may have appended something since `since`, with the number to ask with the next time; 0
+    /// resolves at once. Costs nothing while nobody asks. Where a store cannot tell, it resolves every [`NEWS_EVERY_MS`].
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn news(&self, since: u64) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Takes the right to drive a session: if it is free, past `now`, already this owner's, or its owner is known to be dead.
     /// `now` and `until` are milliseconds since the Unix epoch. The session need not exist yet.

@@ -3,9 +3,12 @@
 
 use crate::index::{SessionIndex, resolve};
 use crate::lease::{LeaseRecord, check_current};
+use crate::query::Query;
 use crate::typed::Gathered;
+use crate::waiting::{request_of, searchable};
 use crate::{
-    Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError, TypedKind, TypedLine,
+    Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, PendingState, RawEvent, SessionFilter,
+    SessionSummary, Store, StoreError, TypedKind, TypedLine,
 };
 use aish_core::event::{Body, Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -13,6 +16,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The ledger.
 #[derive(Debug, Default)]
@@ -50,16 +54,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// What became of a suspension; none if there never was such a one.
-    ///
-    /// # Errors
-    /// None: the signature is that of a store that may fail.
-    pub async fn pending(&self, continuation: &ContinuationId) -> Result<Option<Pending>, StoreError> {
-        let ledger = self.ledger();
-        let mut all = ledger.sessions.values().flat_map(|session| &session.index.pending);
-        Ok(all.find(|pending| pending.continuation == *continuation).cloned())
-    }
-
     /// No step under this lock leaves the ledger half-changed, so that one poisoned by a panic is still whole.
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
@@ -94,10 +88,24 @@ impl Ledger {
             .zip(drafts)
             .map(|(seq, draft)| draft.place(session, seq, time))
             .collect();
-        let kept = self.sessions.entry(session.clone()).or_default();
-        for event in &placed {
-            kept.index.apply(event);
+        if let Some(key) = placed
+            .iter()
+            .filter_map(request_of)
+            .find(|asked| self.request(&asked.key).is_some())
+        {
+            return Err(StoreError::KeyUsed(key.key.clone()));
         }
+        let mut index = self
+            .sessions
+            .get(session)
+            .map(|kept| kept.index.clone())
+            .unwrap_or_default();
+        for event in &placed {
+            index.check_claim(event)?;
+            index.apply(event);
+        }
+        let kept = self.sessions.entry(session.clone()).or_default();
+        kept.index = index;
         kept.events.extend_from_slice(&placed);
         Ok(placed)
     }
@@ -124,6 +132,13 @@ impl Ledger {
             })
             .collect();
         summaries.sort_by_key(|summary| Reverse((summary.updated, summary.id.clone())));
+        if let Some(before) = &filter.before {
+            let after = summaries.iter().skip_while(|summary| summary.id != *before).skip(1);
+            summaries = after.cloned().collect();
+        }
+        if let Some(only) = &filter.only {
+            summaries.retain(|summary| only.contains(&summary.id));
+        }
         summaries.truncate(filter.limit.unwrap_or(usize::MAX));
         summaries
     }
@@ -154,6 +169,43 @@ impl Ledger {
     fn find(&self, prefix: &str) -> Result<SessionId, StoreError> {
         let fits = |id: &&SessionId| id.as_str().starts_with(prefix) || id.as_str().ends_with(prefix);
         resolve(prefix, self.sessions.keys().filter(fits).cloned().collect())
+    }
+
+    fn all_pending(&self) -> impl Iterator<Item = &Pending> {
+        self.sessions.values().flat_map(|session| &session.index.pending)
+    }
+
+    fn abandoned(&self, quiet_since: u64, now: u64) -> impl Iterator<Item = &SessionId> {
+        let is_quiet = move |index: &SessionIndex| index.is_to_be_driven() && index.updated < quiet_since;
+        let quiet = self
+            .sessions
+            .iter()
+            .filter(move |(_, session)| is_quiet(&session.index));
+        quiet
+            .map(|(id, _)| id)
+            .filter(move |id| self.leases.get(*id).is_none_or(|lease| lease.is_free(now)))
+    }
+
+    fn request(&self, key: &str) -> Option<KnownRequest> {
+        let mut events = self.sessions.values().flat_map(|session| &session.events);
+        events.find_map(|event| {
+            let asked = request_of(event).filter(|asked| asked.key == key)?;
+            Some(KnownRequest {
+                session: event.session.clone(),
+                seq: event.seq,
+                digest: asked.digest.clone(),
+            })
+        })
+    }
+
+    fn search(&self, query: &Query, limit: usize) -> Vec<Hit> {
+        let events = self.sessions.values().flat_map(|session| &session.events);
+        let mut hits: Vec<Hit> = events
+            .filter_map(|event| query.hit(event, searchable(event)?))
+            .collect();
+        hits.sort_by_key(|hit| Reverse(hit.time));
+        hits.truncate(limit);
+        hits
     }
 
     fn renew(&mut self, lease: &Lease, until: u64) -> Result<(), StoreError> {
@@ -229,6 +281,71 @@ impl Store for MemoryStore {
 
     fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
         async move { Ok(self.ledger().typed(lines_max, not_by)) }.boxed()
+    }
+
+    fn continuation<'a>(&'a self, id: &'a ContinuationId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        async move {
+            Ok(self
+                .ledger()
+                .all_pending()
+                .find(|pending| pending.continuation == *id)
+                .cloned())
+        }
+        .boxed()
+    }
+
+    fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        async move {
+            let ledger = self.ledger();
+            let known = ledger.sessions.get(session).map(|session| session.index.pending.iter());
+            let open = known.and_then(|mut pending| pending.find(|pending| pending.state == PendingState::Open));
+            Ok(open.cloned())
+        }
+        .boxed()
+    }
+
+    fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {
+        async move {
+            let is_over = |pending: &&Pending| {
+                pending.state == PendingState::Open && pending.expires.is_some_and(|expires| expires <= now)
+            };
+            Ok(self
+                .ledger()
+                .all_pending()
+                .filter(is_over)
+                .take(limit)
+                .cloned()
+                .collect())
+        }
+        .boxed()
+    }
+
+    fn abandoned<'a>(
+        &'a self,
+        quiet_since: u64,
+        now: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
+        async move { Ok(self.ledger().abandoned(quiet_since, now).take(limit).cloned().collect()) }.boxed()
+    }
+
+    fn request<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<KnownRequest>, StoreError>> {
+        async move { Ok(self.ledger().request(key)) }.boxed()
+    }
+
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Hit>, StoreError>> {
+        async move { Ok(self.ledger().search(&Query::parse(query), limit)) }.boxed()
+    }
+
+    /// Nobody else writes into this memory.
+    fn news(&self, since: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move {
+            if since > 0 {
+                tokio::time::sleep(Duration::from_millis(NEWS_EVERY_MS)).await;
+            }
+            Ok(since.saturating_add(1))
+        }
+        .boxed()
     }
 
     fn acquire<'a>(

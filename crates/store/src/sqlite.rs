@@ -5,7 +5,7 @@
 //! opened, with the first command: a program that needs no ledger pays nothing.
 //!
 //! What is where: `open` the file's permissions and format, `schema` its tables, `write` appends and leases,
-//! `read` loading and listing, `health` a look at the whole, `batch` rows on their way, `derived` the indexes, `fail` what a failure means.
+//! `read` loading and listing, `waiting` what waits, `search` words, `health` a look at the whole, `batch` rows on their way, `derived` the indexes, `fail` what a failure means.
 
 mod batch;
 mod derived;
@@ -15,9 +15,15 @@ mod ledger;
 mod open;
 mod read;
 mod schema;
+mod search;
+mod waiting;
 mod write;
 
-use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError, TypedLine};
+use crate::query::Query;
+use crate::{
+    Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, RawEvent, SessionFilter, SessionSummary,
+    Store, StoreError, TypedLine,
+};
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use batch::Batch;
@@ -28,6 +34,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
@@ -64,15 +71,6 @@ impl SqliteStore {
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// What became of a suspension; none if there never was such a one.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub async fn pending(&self, continuation: &ContinuationId) -> Result<Option<Pending>, StoreError> {
-        let continuation = continuation.clone();
-        self.ask(move |ledger| ledger.pending(&continuation)).await
     }
 
     /// Derives the summaries and the continuations again, from the events alone.
@@ -220,6 +218,55 @@ impl Store for SqliteStore {
     fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
         let not_by = not_by.to_owned();
         self.ask(move |ledger| ledger.typed(lines_max, &not_by)).boxed()
+    }
+
+    fn continuation<'a>(&'a self, id: &'a ContinuationId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        let id = id.clone();
+        self.ask(move |ledger| ledger.continuation(&id)).boxed()
+    }
+
+    fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        let session = session.clone();
+        self.ask(move |ledger| ledger.waiting_under(&session)).boxed()
+    }
+
+    fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {
+        self.ask(move |ledger| ledger.expired(now, limit)).boxed()
+    }
+
+    fn abandoned<'a>(
+        &'a self,
+        quiet_since: u64,
+        now: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
+        self.ask(move |ledger| ledger.abandoned(quiet_since, now, limit))
+            .boxed()
+    }
+
+    fn request<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<KnownRequest>, StoreError>> {
+        let key = key.to_owned();
+        self.ask(move |ledger| ledger.request(&key)).boxed()
+    }
+
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Hit>, StoreError>> {
+        let query = Query::parse(query);
+        self.ask(move |ledger| ledger.search(&query, limit)).boxed()
+    }
+
+    /// What this connection writes itself does not count.
+    fn news(&self, since: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move {
+            loop {
+                // A version is never 0: whoever asks for the first time learns it at once.
+                let version = self.ask(Ledger::data_version).await?;
+                if version != since {
+                    return Ok(version);
+                }
+                tokio::time::sleep(Duration::from_millis(NEWS_EVERY_MS)).await;
+            }
+        }
+        .boxed()
     }
 
     fn acquire<'a>(

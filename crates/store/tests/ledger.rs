@@ -88,7 +88,7 @@ async fn earlier_versions_open() {
         );
         let session = store.find("6c1d").await.unwrap();
         assert_eq!(store.load(&session, 0).await.unwrap().len(), 6);
-        let open = store.pending(&ContinuationId::new("br-1-a")).await.unwrap().unwrap();
+        let open = store.continuation(&ContinuationId::new("br-1-a")).await.unwrap().unwrap();
         assert_eq!(
             (open.call, open.state),
             (Some(CallId::new("call_1_1")), PendingState::Open)
@@ -103,7 +103,7 @@ async fn earlier_versions_open() {
             .unwrap()
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .unwrap();
-        assert_eq!(version, 2);
+        assert_eq!(version, 3);
         fs::remove_file(path).unwrap();
     }
 }
@@ -115,7 +115,7 @@ async fn foreign_files_are_refused() {
     for (sql, expect) in [
         (
             format!("{V1} PRAGMA user_version = 99;"),
-            "newer aish (format 99; this one knows up to 2). Update aish",
+            "newer aish (format 99; this one knows up to 3). Update aish",
         ),
         (
             "CREATE TABLE bookmarks (url TEXT);".to_owned(),
@@ -235,7 +235,7 @@ async fn an_unreadable_event_is_named() {
 fn indexes(path: &Path) -> Vec<String> {
     let connection = Connection::open(path).unwrap();
     let mut rows = Vec::new();
-    for table in ["summaries", "waiting_calls", "pending"] {
+    for table in ["summaries", "waiting_calls", "pending", "requests"] {
         let mut statement = connection
             .prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))
             .unwrap();
@@ -319,7 +319,7 @@ async fn rebuilt_indexes_equal_the_followed() {
     assert!(followed.len() > 8, "{followed:#?}");
     let mut states = Vec::new();
     for id in ["c1", "c2", "c3", "c4", "c5"] {
-        let found = store.pending(&ContinuationId::new(id)).await.unwrap();
+        let found = store.continuation(&ContinuationId::new(id)).await.unwrap();
         states.push(found.map(|pending| (pending.call.unwrap().as_str().to_owned(), pending.state)));
     }
     let expect = |call: &str, state: PendingState| Some((call.to_owned(), state));
@@ -337,7 +337,7 @@ async fn rebuilt_indexes_equal_the_followed() {
     let connection = Connection::open(&path).unwrap();
     connection
         .execute_batch(
-            "UPDATE summaries SET title = 'wrong', waiting = 7; DELETE FROM pending; DELETE FROM waiting_calls;",
+            "UPDATE summaries SET title = 'wrong', waiting = 7; DELETE FROM pending; DELETE FROM waiting_calls; DELETE FROM requests;",
         )
         .unwrap();
     assert_ne!(indexes(&path), followed);
@@ -355,7 +355,7 @@ async fn health() {
         say(&store, &SessionId::new(id), 0, &"x".repeat(50_000)).await;
     }
     let health = store.health().await.unwrap();
-    assert_eq!((health.format, health.sessions, health.pages), (2, 2, Pages::Sound));
+    assert_eq!((health.format, health.sessions, health.pages), (3, 2, Pages::Sound));
     assert!(health.bytes > 100_000, "{}", health.bytes);
     drop(store);
 

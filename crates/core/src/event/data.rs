@@ -1,8 +1,8 @@
 //! What each kind of event carries (the `data` of SPEC 2.4): plain records, lenient where old ledgers lack a field.
 
-use super::Proposed;
+use super::{Proposed, Served};
 use crate::action::Digest;
-use crate::id::{CallId, ContinuationId, ReplyId};
+use crate::id::{CallId, ReplyId};
 use crate::limits::Limits;
 use crate::message::Part;
 use crate::policy::{ApprovalMode, Grant, Verdict};
@@ -165,6 +165,9 @@ pub struct TurnStarted {
     /// The working directory, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
+    /// What its client declared, where it has one somewhere else; absent at a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
 }
 
 /// Where a call runs.
@@ -290,13 +293,6 @@ pub struct ModelFailed {
     /// The model to ask instead, once this one may not be asked again (SPEC 7.6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-}
-
-/// A turn was suspended or resumed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Continuation {
-    /// The one-shot id of this suspension.
-    pub continuation: ContinuationId,
 }
 
 /// Why a turn was cancelled or ended.

@@ -118,10 +118,29 @@ fn hints() {
             let judged = policy.judge(&call, CallSource::Mcp, mode, &[]);
             assert_eq!(judged.verdict, expect, "{hint:?} in {mode:?}");
         }
-        // A client's tool is not known by what a server said.
-        let judged = policy.judge(&call, CallSource::Client, Auto, &[]);
-        assert_eq!(judged.verdict, Verdict::Ask, "{hint:?}");
     }
+}
+
+/// SPEC 9.2, 9.6: what the client executes is its own affair, unless a rule of this side speaks of it.
+#[test]
+fn tools_of_the_client() {
+    use ApprovalMode::{Ask, Auto, Full};
+    let call = on("pick_photo", Effect::Remote);
+    let check = |policy: Policy, expect: [Verdict; 3]| {
+        let judged = |mode| policy.judge(&call, CallSource::Client, mode, &[]).verdict;
+        assert_eq!([Ask, Auto, Full].map(judged), expect, "{policy:?}");
+    };
+    check(Policy::new("/w"), [Verdict::Allow; 3]);
+    let asking = Policy {
+        ask: rules(&["pick_photo"]),
+        ..Policy::new("/w")
+    };
+    check(asking, [Verdict::Ask, Verdict::Ask, Verdict::Allow]);
+    let denying = Policy {
+        deny: rules(&["pick_*"]),
+        ..Policy::new("/w")
+    };
+    check(denying, [Verdict::Deny; 3]);
 }
 
 /// SPEC 12: what the user allows is of the user's own servers: a project's server has none of it, by no pattern; what is denied

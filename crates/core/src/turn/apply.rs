@@ -6,8 +6,8 @@
 use super::step::{self, Step};
 use super::{Asking, Call, InvalidEvent, Last, LastReply, Turn};
 use crate::event::{
-    Answer, Assistant, Body, CallAnswered, CallGated, CallStarted, CallSuspended, CallTakenUp, Cancelled, Continuation,
-    Event, ModelFailed, ReplyStop, ResultEnd, ToolCall, ToolResult, TurnEnded,
+    Answer, Assistant, Body, CallAnswered, CallGated, CallStarted, CallSuspended, CallTakenUp, Cancelled, Event,
+    ModelFailed, ReplyStop, ResultEnd, Resumed, Suspended, ToolCall, ToolResult, TurnEnded,
 };
 use crate::id::CallId;
 use crate::message::Part;
@@ -253,6 +253,9 @@ impl Turn {
         let closed = self.is_closed();
         let call = self.call_mut(&data.call_id)?;
         if let Some(outcome) = call.apply_refusal(data, closed) {
+            if outcome.is_ok() {
+                self.no_longer_waits_for(&data.call_id);
+            }
             return outcome;
         }
         if let Some(earlier) = &call.answered {
@@ -273,6 +276,7 @@ impl Turn {
             return Err(InvalidEvent::Digest(data.call_id.clone()));
         }
         call.answered = Some(data.clone());
+        self.no_longer_waits_for(&data.call_id);
         Ok(())
     }
 
@@ -362,32 +366,48 @@ impl Turn {
         }
         call.end = Some(data.end);
         self.settled_seq = seq;
+        self.no_longer_waits_for(&data.tool_call_id);
         Ok(())
     }
 
-    fn apply_suspended(&mut self, data: &Continuation) -> Result<(), InvalidEvent> {
+    fn apply_suspended(&mut self, data: &Suspended) -> Result<(), InvalidEvent> {
         self.expect_unclosed()?;
         if !self.is_waiting() {
             // The answer landed first: whoever wanted to suspend must drive on.
             return Err(InvalidEvent::NotWaiting);
         }
-        self.continuation = Some(data.continuation.clone());
+        if self.suspended.is_some() {
+            // One that waits is answered under the id that was given out: a second one would leave that for nothing.
+            return Err(InvalidEvent::Waiting);
+        }
+        self.suspended = Some(data.clone());
         Ok(())
     }
 
-    fn apply_resumed(&mut self, data: &Continuation) -> Result<(), InvalidEvent> {
+    fn apply_resumed(&mut self, data: &Resumed) -> Result<(), InvalidEvent> {
         self.expect_unclosed()?;
-        if self.continuation.as_ref() != Some(&data.continuation) {
+        if self.continuation() != Some(&data.continuation) {
             return Err(InvalidEvent::Continuation(data.continuation.clone()));
         }
-        self.continuation = None;
+        self.suspended = None;
         Ok(())
+    }
+
+    /// What it waited for came by another way than its continuation: from a terminal, or from a page.
+    fn no_longer_waits_for(&mut self, call: &CallId) {
+        if self
+            .suspended
+            .as_ref()
+            .is_some_and(|data| data.call_id.as_ref() == Some(call))
+        {
+            self.suspended = None;
+        }
     }
 
     fn apply_cancelled(&mut self, data: &Cancelled) -> Result<(), InvalidEvent> {
         self.expect_unclosed()?;
         self.cancelled = Some(data.reason.clone());
-        self.continuation = None;
+        self.suspended = None;
         Ok(())
     }
 
@@ -402,7 +422,7 @@ impl Turn {
             return Err(InvalidEvent::NoClosingText);
         }
         self.ended = Some(data.reason);
-        self.continuation = None;
+        self.suspended = None;
         Ok(())
     }
 

@@ -124,11 +124,15 @@ impl Script {
             "blank" => self.reply(ReplyStop::Closing, " ", false),
             "steer" => Draft::user(1, "and mind the tests"),
             "command" => draft(Body::Command(Command::default())),
-            "suspend" => draft(Body::Suspended(Continuation {
+            "suspend" => draft(Body::Suspended(Suspended {
                 continuation: ContinuationId::new(words[0]),
+                call_id: words.get(1).map(|call| CallId::new(*call)),
+                expires: None,
             })),
-            "resume" => draft(Body::Resumed(Continuation {
+            "resume" => draft(Body::Resumed(Resumed {
                 continuation: ContinuationId::new(words[0]),
+                answer: None,
+                request: None,
             })),
             "cancelled" => draft(Body::Cancelled(Cancelled { reason: "^C".into() })),
             "cancel" => return self.turn.cancelling("interrupted by the user"),
@@ -308,3 +312,4 @@ mod asking;
 mod calls;
 mod ends;
 mod handover;
+mod served;

@@ -5,8 +5,8 @@ use super::ledger::Ledger;
 use super::support::request::assert_well_formed;
 use super::support::rng::Rng;
 use aish_core::event::{
-    Assistant, Body, CallGated, CallSource, CallStarted, CallSuspended, CallTakenUp, Continuation, Draft, Function,
-    ModelFailed, ReplyStop, ResultEnd, ToolCall, ToolResult, Usage,
+    Assistant, Body, CallGated, CallSource, CallStarted, CallSuspended, CallTakenUp, Draft, Function, ModelFailed,
+    ReplyStop, ResultEnd, Resumed, Suspended, ToolCall, ToolResult, Usage,
 };
 use aish_core::id::{CallId, ContinuationId};
 use aish_core::message::{Message, Part, ToolChoice};
@@ -160,12 +160,20 @@ impl Driver {
 
     fn suspend_or_resume(&mut self, ledger: &mut Ledger, rng: &mut Rng) {
         let Some(turn) = self.view.open_turn() else { return };
-        let fresh = Continuation {
+        let fresh = Suspended {
             continuation: ContinuationId::new(format!("br-{}", rng.below(1000))),
+            call_id: turn
+                .calls()
+                .iter()
+                .find(|call| call.is_open())
+                .map(|call| call.id.clone()),
+            expires: None,
         };
         let body = match turn.continuation() {
-            Some(continuation) if rng.percent(50) => Body::Resumed(Continuation {
+            Some(continuation) if rng.percent(50) => Body::Resumed(Resumed {
                 continuation: continuation.clone(),
+                answer: None,
+                request: None,
             }),
             Some(_) | None => Body::Suspended(fresh),
         };

@@ -138,7 +138,7 @@ pub fn engine(
     Arc::new(Engine {
         store,
         models: Arc::new(OneModel(provider)),
-        tools: aish_engine::Offered::new(tools),
+        tools: Arc::new(aish_engine::Offered::new(tools)),
         owner,
         asides: Arc::default(),
         redactor: Redactor::default(),

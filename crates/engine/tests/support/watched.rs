@@ -2,8 +2,11 @@
 //! the world.
 
 use aish_core::event::{Draft, Event};
-use aish_core::id::SessionId;
-use aish_store::{Durability, Lease, Owner, RawEvent, SessionFilter, SessionSummary, Store, StoreError, TypedLine};
+use aish_core::id::{ContinuationId, SessionId};
+use aish_store::{
+    Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
+    TypedLine,
+};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -139,6 +142,39 @@ impl Store for Watched {
 
     fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
         self.inner.typed(lines_max, not_by)
+    }
+
+    fn continuation<'a>(&'a self, id: &'a ContinuationId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        self.inner.continuation(id)
+    }
+
+    fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
+        self.inner.waiting_under(session)
+    }
+
+    fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {
+        self.inner.expired(now, limit)
+    }
+
+    fn abandoned<'a>(
+        &'a self,
+        quiet_since: u64,
+        now: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
+        self.inner.abandoned(quiet_since, now, limit)
+    }
+
+    fn request<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<KnownRequest>, StoreError>> {
+        self.inner.request(key)
+    }
+
+    fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Hit>, StoreError>> {
+        self.inner.search(query, limit)
+    }
+
+    fn news(&self, since: u64) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.inner.news(since)
     }
 
     fn acquire<'a>(

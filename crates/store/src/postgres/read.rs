@@ -78,7 +78,7 @@ pub(super) async fn list(client: &Object, filter: &SessionFilter) -> Result<Vec<
     let directory = filter.directory.as_deref().map(storable);
     let not_by = filter.not_by.as_deref().map(storable);
     let only = filter.only.as_ref();
-    let only: Option<Vec<String>> = only.map(|ids| ids.iter().map(|id| storable(id.as_str())).collect());
+    let only: Option<Vec<String>> = only.map(|ids| ids.iter().map(|id| storable(id.as_str()).into_owned()).collect());
     let before = filter.before.as_ref().map(|id| storable(id.as_str()));
     let rows = client.query(&select, &[&directory, &not_by, &limit, &only, &before]).await?;
     rows.iter().map(summary).collect()

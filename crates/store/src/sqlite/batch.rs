@@ -1,8 +1,9 @@
 //! Rows on their way from the store's thread to whoever asked: copied into one buffer there, decoded here. Of a long
 //! session, one core reads while the other decodes.
 
-use crate::{RawEvent, StoreError};
-use aish_core::event::{Body, EVENT_VERSION, Event};
+use crate::StoreError;
+use crate::row::Columns;
+use aish_core::event::Event;
 use aish_core::id::SessionId;
 use std::ops::Range;
 
@@ -24,18 +25,6 @@ struct RowSpan {
     kind: Range<usize>,
     content: Range<usize>,
     data: Range<usize>,
-}
-
-/// One row of `events`, borrowed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Columns<'a> {
-    pub(super) seq: u64,
-    pub(super) turn: u64,
-    pub(super) time: u64,
-    pub(super) version: u32,
-    pub(super) kind: &'a str,
-    pub(super) content: &'a str,
-    pub(super) data: &'a str,
 }
 
 impl Batch {
@@ -91,46 +80,4 @@ impl Batch {
             data: text(&row.data),
         }
     }
-}
-
-impl Columns<'_> {
-    /// The event. The data is decoded straight into its type.
-    fn decode(self, session: &SessionId) -> Result<Event, StoreError> {
-        let body = Body::decode(self.kind, self.data).map_err(|error| {
-            let what = if self.version > EVENT_VERSION {
-                format!("written by a newer aish, kind {}", self.kind)
-            } else {
-                format!("kind {}", self.kind)
-            };
-            unreadable(session, self.seq, &what, &error)
-        })?;
-        Ok(Event {
-            session: session.clone(),
-            seq: self.seq,
-            turn: self.turn,
-            time: self.time,
-            version: self.version,
-            content: self.content.to_owned(),
-            body,
-        })
-    }
-
-    /// The event as written.
-    pub(super) fn to_raw(self) -> RawEvent {
-        RawEvent {
-            seq: self.seq,
-            turn: self.turn,
-            time: self.time,
-            version: self.version,
-            kind: self.kind.to_owned(),
-            content: self.content.to_owned(),
-            data: self.data.to_owned(),
-        }
-    }
-}
-
-pub(super) fn unreadable(session: &SessionId, seq: u64, what: &str, error: &dyn std::fmt::Display) -> StoreError {
-    StoreError::Format(format!(
-        "event {seq} of session {session} ({what}) cannot be read: {error}. `aish sessions export` still writes it as it is"
-    ))
 }

@@ -3,56 +3,81 @@
 
 use super::fail::Failure;
 use super::read::load_raw;
+use super::waiting::storable;
 use crate::index::{SessionIndex, WaitingCall};
-use crate::{Pending, PendingState, RawEvent};
-use aish_core::event::{Body, Event};
+use crate::waiting::request_of;
+use crate::{Pending, PendingState, RawEvent, StoreError};
+use aish_core::event::{Body, Event, RequestKey};
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 /// Events read at once while rebuilding: a session may be larger than the memory it is worth.
 const REBUILD_BATCH_EVENTS: usize = 1_000;
 
-impl PendingState {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Answered => "answered",
-            Self::Closed => "closed",
-        }
-    }
-
-    fn parse(text: &str) -> Self {
-        match text {
-            "open" => Self::Open,
-            "answered" => Self::Answered,
-            // Nothing waits for a state of a newer aish.
-            _ => Self::Closed,
-        }
-    }
-}
-
 /// Brings the index of a session to its new events, the last of the ledger.
-pub(super) fn follow(transaction: &Transaction<'_>, number: i64, events: &[Event]) -> rusqlite::Result<()> {
+///
+/// Claiming is conditional on the index: what is resumed must wait as this transaction sees it, and a key must be free.
+pub(super) fn follow(transaction: &Transaction<'_>, number: i64, events: &[Event]) -> Result<(), Failure> {
     let Some(first) = events.first() else {
         return Ok(());
     };
     let mut index = read_index(transaction, number, &first.session)?;
     let before = index.clone();
     for event in events {
+        if let Body::Resumed(data) = &event.body {
+            claim(transaction, number, &data.continuation)?;
+        }
         index.apply(event);
+        if let Some(asked) = request_of(event) {
+            take_key(transaction, number, event.seq, asked)?;
+        }
         if let Body::Suspended(_) = event.body
             && let Some(pending) = index.pending.last()
         {
             insert_pending(transaction, number, event.seq, pending)?;
         }
     }
-    write_index(transaction, number, &before, &index)
+    write_index(transaction, number, &before, &index)?;
+    Ok(())
+}
+
+/// Claims what is resumed, if it waits. One that this session never was suspended under (an imported log may hold anything) is
+/// nobody's to claim.
+fn claim(transaction: &Transaction<'_>, number: i64, id: &ContinuationId) -> Result<(), Failure> {
+    let claimed = transaction
+        .prepare_cached(
+            "UPDATE pending SET state = 'answered' WHERE continuation = ?1 AND number = ?2 AND state = 'open' RETURNING seq",
+        )?
+        .query_row(params![id.as_str(), number], |row| row.get::<_, u64>(0))
+        .optional()?;
+    let is_known = || {
+        transaction
+            .prepare_cached("SELECT 1 FROM pending WHERE continuation = ?1 AND number = ?2")?
+            .exists(params![id.as_str(), number])
+    };
+    if claimed.is_none() && is_known()? {
+        return Err(Failure::Store(StoreError::Claimed(id.clone())));
+    }
+    Ok(())
+}
+
+/// Takes the key of a request, unless another one has it.
+fn take_key(transaction: &Transaction<'_>, number: i64, seq: u64, asked: &RequestKey) -> Result<(), Failure> {
+    let taken = transaction
+        .prepare_cached("INSERT OR IGNORE INTO requests (key, number, seq, digest) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![asked.key, number, seq, asked.digest.as_str()])?;
+    if taken == 0 {
+        return Err(Failure::Store(StoreError::KeyUsed(asked.key.clone())));
+    }
+    Ok(())
 }
 
 /// Derives every index again, from the events alone.
 pub(super) fn rebuild(connection: &mut Connection) -> Result<(), Failure> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    transaction.execute_batch("DELETE FROM summaries; DELETE FROM waiting_calls; DELETE FROM pending;")?;
+    transaction.execute_batch(
+        "DELETE FROM summaries; DELETE FROM waiting_calls; DELETE FROM pending; DELETE FROM requests;",
+    )?;
     let sessions: Vec<(i64, String)> = transaction
         .prepare("SELECT number, id FROM sessions")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -89,29 +114,11 @@ fn event(session: &SessionId, raw: RawEvent) -> Event {
     }
 }
 
-/// What became of a suspension.
-pub(super) fn pending(connection: &Connection, continuation: &ContinuationId) -> Result<Option<Pending>, Failure> {
-    let found = connection
-        .prepare_cached(
-            "SELECT sessions.id, call, state FROM pending JOIN sessions USING (number) WHERE continuation = ?1",
-        )?
-        .query_row([continuation.as_str()], |row| {
-            Ok(Pending {
-                continuation: continuation.clone(),
-                session: SessionId::new(row.get::<_, String>(0)?),
-                call: row.get::<_, Option<String>>(1)?.map(CallId::new),
-                state: PendingState::parse(row.get_ref(2)?.as_str()?),
-            })
-        })
-        .optional()?;
-    Ok(found)
-}
-
 /// The index as it stands; of the suspensions, those that wait.
 fn read_index(transaction: &Transaction<'_>, number: i64, session: &SessionId) -> rusqlite::Result<SessionIndex> {
     let summary = transaction
         .prepare_cached(
-            "SELECT created, updated, events, title, directory, open_turn FROM summaries WHERE number = ?1",
+            "SELECT created, updated, events, title, directory, open_turn, served FROM summaries WHERE number = ?1",
         )?
         .query_row([number], |row| {
             Ok(SessionIndex {
@@ -121,6 +128,7 @@ fn read_index(transaction: &Transaction<'_>, number: i64, session: &SessionId) -
                 title: row.get(3)?,
                 directory: row.get(4)?,
                 open_turn: row.get(5)?,
+                served: row.get(6)?,
                 waiting_calls: Vec::new(),
                 pending: Vec::new(),
             })
@@ -140,12 +148,16 @@ fn read_index(transaction: &Transaction<'_>, number: i64, session: &SessionId) -
         })?
         .collect::<Result<_, _>>()?;
     index.pending = transaction
-        .prepare_cached("SELECT continuation, call FROM pending WHERE number = ?1 AND state = 'open' ORDER BY seq")?
+        .prepare_cached(
+            "SELECT continuation, seq, call, expires FROM pending WHERE number = ?1 AND state = 'open' ORDER BY seq",
+        )?
         .query_map([number], |row| {
             Ok(Pending {
                 continuation: ContinuationId::new(row.get::<_, String>(0)?),
                 session: session.clone(),
-                call: row.get::<_, Option<String>>(1)?.map(CallId::new),
+                seq: row.get(1)?,
+                call: row.get::<_, Option<String>>(2)?.map(CallId::new),
+                expires: row.get(3)?,
                 state: PendingState::Open,
             })
         })?
@@ -157,7 +169,7 @@ fn insert_pending(transaction: &Transaction<'_>, number: i64, seq: u64, pending:
     // An id that was used before is an error of its maker; the events are the truth and the first use stands.
     transaction
         .prepare_cached(
-            "INSERT OR IGNORE INTO pending (continuation, number, seq, call, state) VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT OR IGNORE INTO pending (continuation, number, seq, call, state, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
         .execute(params![
             pending.continuation.as_str(),
@@ -165,6 +177,7 @@ fn insert_pending(transaction: &Transaction<'_>, number: i64, seq: u64, pending:
             seq,
             pending.call.as_ref().map(CallId::as_str),
             pending.state.as_str(),
+            pending.expires.map(storable),
         ])?;
     Ok(())
 }
@@ -177,8 +190,8 @@ fn write_index(
 ) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
-            "INSERT OR REPLACE INTO summaries (number, created, updated, events, title, directory, open_turn, waiting)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT OR REPLACE INTO summaries (number, created, updated, events, title, directory, open_turn, waiting, served)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             number,
@@ -189,6 +202,7 @@ fn write_index(
             index.directory,
             index.open_turn,
             index.is_waiting(),
+            index.served,
         ])?;
     if before.waiting_calls != index.waiting_calls {
         transaction

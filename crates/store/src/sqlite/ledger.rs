@@ -3,8 +3,12 @@
 
 use super::batch::Batch;
 use super::fail::Failure;
-use super::{derived, health, open, read, write};
-use crate::{Durability, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError, TypedLine};
+use super::{derived, health, open, read, search, waiting, write};
+use crate::query::Query;
+use crate::{
+    Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError,
+    TypedLine,
+};
 use aish_core::event::Event;
 use aish_core::id::{ContinuationId, SessionId};
 use rusqlite::Connection;
@@ -74,8 +78,37 @@ impl Ledger {
         })
     }
 
-    pub(super) fn pending(&mut self, continuation: &ContinuationId) -> Result<Option<Pending>, StoreError> {
-        self.with("searching", |connection| derived::pending(connection, continuation))
+    pub(super) fn continuation(&mut self, id: &ContinuationId) -> Result<Option<Pending>, StoreError> {
+        self.with("searching", |connection| waiting::continuation(connection, id))
+    }
+
+    pub(super) fn waiting_under(&mut self, session: &SessionId) -> Result<Option<Pending>, StoreError> {
+        self.with("searching", |connection| waiting::waiting_under(connection, session))
+    }
+
+    pub(super) fn expired(&mut self, now: u64, limit: usize) -> Result<Vec<Pending>, StoreError> {
+        self.with("searching", |connection| waiting::expired(connection, now, limit))
+    }
+
+    pub(super) fn abandoned(&mut self, quiet_since: u64, now: u64, limit: usize) -> Result<Vec<SessionId>, StoreError> {
+        self.with("searching", |connection| {
+            waiting::abandoned(connection, quiet_since, now, limit)
+        })
+    }
+
+    pub(super) fn request(&mut self, key: &str) -> Result<Option<KnownRequest>, StoreError> {
+        self.with("searching", |connection| waiting::request(connection, key))
+    }
+
+    /// The index it needs can be made again: a power cut may take it.
+    pub(super) fn search(&mut self, query: &Query, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        self.write("searching", Durability::Committed, |connection| {
+            search::search(connection, query, limit)
+        })
+    }
+
+    pub(super) fn data_version(&mut self) -> Result<u64, StoreError> {
+        self.with("looking at", |connection| waiting::data_version(connection))
     }
 
     /// A lease need not outlive a power cut: its owner does not either.

@@ -1,9 +1,10 @@
 //! What reads the ledger: events, whole or undecoded, and the list of sessions.
 
-use super::batch::{Batch, Columns, unreadable};
+use super::batch::Batch;
 use super::fail::Failure;
 use super::schema::Place;
 use crate::index::resolve;
+use crate::row::{Columns, unreadable};
 use crate::typed::Gathered;
 use crate::{ID_PREFIX_CHARS_MIN, RawEvent, SessionFilter, SessionSummary, StoreError, TypedKind, TypedLine};
 use aish_core::event::TurnStarted;
@@ -115,9 +116,15 @@ fn columns<'a>(row: &'a Row<'_>, session: &SessionId) -> Result<Columns<'a>, Fai
 pub(super) fn list(connection: &Connection, filter: &SessionFilter) -> Result<Vec<SessionSummary>, Failure> {
     let mut statement = connection.prepare_cached(
         "SELECT id, created, updated, events, title, directory, waiting, number FROM summaries JOIN sessions USING (number)
-         WHERE :directory IS NULL OR directory = :directory ORDER BY updated DESC, id DESC",
+         WHERE (:directory IS NULL OR directory = :directory)
+           AND (:only IS NULL OR id IN (SELECT value FROM json_each(:only)))
+           AND (:before IS NULL OR (updated, id) < (
+             SELECT updated, id FROM summaries JOIN sessions USING (number) WHERE id = :before))
+         ORDER BY updated DESC, id DESC",
     )?;
-    let mut rows = statement.query(named_params! {":directory": filter.directory})?;
+    let only = filter.only.as_ref().map(|ids| serde_json::Value::from_iter(ids.iter().map(SessionId::as_str)).to_string());
+    let before = filter.before.as_ref().map(SessionId::as_str);
+    let mut rows = statement.query(named_params! {":directory": filter.directory, ":only": only, ":before": before})?;
     let limit = filter.limit.unwrap_or(usize::MAX);
     let mut summaries = Vec::new();
     while summaries.len() < limit

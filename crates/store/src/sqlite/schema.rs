@@ -15,7 +15,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 pub(super) const APPLICATION_ID: i32 = 0x6169_7368;
 
 /// What each version added, from version 1.
-const MIGRATIONS: [&str; 2] = [V1, V2];
+const MIGRATIONS: [&str; 3] = [V1, V2, V3];
 
 /// The version this program writes.
 pub(super) const SCHEMA_VERSION: usize = MIGRATIONS.len();
@@ -81,6 +81,20 @@ CREATE INDEX typed ON events (
     substr(CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.line' ELSE content END, 1, 16385),
     CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.directory' END
 ) WHERE kind IN ('user', 'command');
+";
+
+/// Turns of clients elsewhere: who has to drive them on, until when they wait, and which requests began them or answered them.
+const V3: &str = "
+ALTER TABLE summaries ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX to_be_driven ON summaries (updated) WHERE served AND open_turn IS NOT NULL AND NOT waiting;
+ALTER TABLE pending ADD COLUMN expires INTEGER;
+CREATE INDEX pending_expires ON pending (expires) WHERE state = 'open';
+CREATE TABLE requests (
+    key TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    digest TEXT NOT NULL
+) WITHOUT ROWID;
 ";
 
 /// The number of a session in this file and an event's seq, as one integer.

@@ -5,6 +5,7 @@ use super::derived;
 use super::fail::Failure;
 use super::read::{last_seq, session_number};
 use super::schema::Place;
+use super::waiting::storable;
 use crate::lease::{LeaseRecord, check_current};
 use crate::{Lease, Owner, StoreError};
 use aish_core::event::{Draft, Event};
@@ -119,13 +120,8 @@ pub(super) fn release(connection: &mut Connection, lease: &Lease) -> Result<(), 
     Ok(())
 }
 
-/// SQLite's integers are signed: whatever is past the last one never ends either.
-fn storable(until: u64) -> i64 {
-    i64::try_from(until).unwrap_or(i64::MAX)
-}
-
-fn lease_record(transaction: &Transaction<'_>, session: &SessionId) -> rusqlite::Result<Option<LeaseRecord>> {
-    transaction
+pub(super) fn lease_record(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<LeaseRecord>> {
+    connection
         .prepare_cached("SELECT owner, fence, until FROM leases WHERE session = ?1")?
         .query_row([session.as_str()], |row| {
             Ok(LeaseRecord {

@@ -40,7 +40,7 @@ impl Lane {
         let own = Engine {
             store: Arc::clone(&engine.store),
             models: Arc::new(OnlyCaller(Arc::clone(&caller))),
-            tools: aish_engine::Offered::new((*engine.tools.now()).clone()),
+            tools: Arc::new(aish_engine::Offered::new((*engine.tools.now()).clone())),
             asides: Arc::default(),
             owner: engine.owner.clone(),
             redactor: engine.redactor.clone(),

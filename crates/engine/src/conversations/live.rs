@@ -1,0 +1,174 @@
+//! Who follows a session while it goes on (SPEC 9.8): any number of readers, none of which slows a turn.
+//!
+//! What happens is put into one ring for each session that somebody follows or that runs; a reader that falls behind by a whole
+//! ring is cut, and comes back for the rest to the ledger. What a reply says bit by bit is in the ring only.
+
+use crate::Notice;
+use crate::standing::Envelope;
+use aish_core::event::Event;
+use aish_core::id::SessionId;
+use aish_core::session::Session;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use tokio::sync::broadcast;
+
+/// How far a reader may fall behind, in items.
+const BEHIND_MAX: usize = 256;
+/// Forgotten sessions are swept out once there are so many in the list; the next time, once there are twice as many.
+const SWEEP_AT: usize = 64;
+
+/// What readers are told.
+#[derive(Clone, Debug)]
+pub enum Live {
+    /// An event is in the ledger.
+    Event(Box<Event>),
+    /// Something that no event says, or only later: a piece of text, output of a running tool.
+    Notice(Notice),
+    /// The turn waits, or is over.
+    Told(Envelope),
+    /// The turn could not go on here; one line.
+    Failed(String),
+}
+
+/// One of them, shared by all readers with the form they are sent it in.
+#[derive(Debug)]
+pub struct Item {
+    /// What it is.
+    pub live: Live,
+    frame: OnceLock<Arc<[u8]>>,
+}
+
+impl Item {
+    /// As it is sent: made by the first reader who asks, for all of them.
+    pub fn frame(&self, make: impl FnOnce(&Live) -> Vec<u8>) -> Arc<[u8]> {
+        Arc::clone(self.frame.get_or_init(|| make(&self.live).into()))
+    }
+}
+
+/// What is told of one session.
+pub(super) struct Hub {
+    sender: broadcast::Sender<Arc<Item>>,
+    /// The last event that was told, or that all readers had when they came.
+    last_seq: AtomicU64,
+}
+
+impl Hub {
+    pub(super) fn send(&self, live: Live) {
+        if let Live::Event(event) = &live {
+            self.last_seq.fetch_max(event.seq, Ordering::AcqRel);
+        }
+        let item = Item {
+            live,
+            frame: OnceLock::new(),
+        };
+        // Nobody may follow it.
+        let _ = self.sender.send(Arc::new(item));
+    }
+
+    pub(super) fn forward(&self, notices: VecDeque<Notice>) {
+        for notice in notices {
+            self.send(if let Notice::Recorded(event) = notice {
+                Live::Event(event)
+            } else {
+                Live::Notice(notice)
+            });
+        }
+    }
+
+    /// Tells of the events from that one on, as far as they were not told.
+    pub(super) fn tell_until(&self, seq: u64, session: &Session) {
+        let from = seq.max(self.last_seq() + 1);
+        for event in session.events().iter().filter(|event| event.seq >= from) {
+            self.send(Live::Event(Box::new(event.clone())));
+        }
+    }
+
+    pub(super) fn last_seq(&self) -> u64 {
+        self.last_seq.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_followed(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+}
+
+/// Follows one session.
+pub struct Reader {
+    receiver: broadcast::Receiver<Arc<Item>>,
+    hub: Arc<Hub>,
+}
+
+impl Reader {
+    /// What comes next; `None` once this reader has fallen too far behind.
+    pub async fn next(&mut self) -> Option<Arc<Item>> {
+        self.receiver.recv().await.ok()
+    }
+
+    /// This reader has all events up to that one: what came before need not be told.
+    pub fn has_seen(&self, seq: u64) {
+        self.hub.last_seq.fetch_max(seq, Ordering::AcqRel);
+    }
+}
+
+/// The sessions that somebody follows, or that run.
+#[derive(Default)]
+pub(super) struct Hubs {
+    all: Mutex<Listed>,
+}
+
+#[derive(Default)]
+struct Listed {
+    hubs: HashMap<SessionId, Weak<Hub>>,
+    sweep_at: usize,
+}
+
+impl Hubs {
+    pub(super) fn of(&self, session: &SessionId) -> Arc<Hub> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hub) = all.hubs.get(session).and_then(Weak::upgrade) {
+            return hub;
+        }
+        if all.hubs.len() >= all.sweep_at.max(SWEEP_AT) {
+            all.hubs.retain(|_, hub| hub.strong_count() > 0);
+            all.sweep_at = all.hubs.len() * 2;
+        }
+        let hub = Arc::new(Hub {
+            sender: broadcast::Sender::new(BEHIND_MAX),
+            last_seq: AtomicU64::new(0),
+        });
+        all.hubs.insert(session.clone(), Arc::downgrade(&hub));
+        hub
+    }
+
+    pub(super) fn follow(&self, session: &SessionId, after: u64) -> Reader {
+        let hub = self.of(session);
+        let reader = Reader {
+            receiver: hub.sender.subscribe(),
+            hub,
+        };
+        reader.has_seen(after);
+        reader
+    }
+
+    /// Tells those who follow a session what it has come to, if anybody does.
+    pub(super) fn tell(&self, id: &SessionId, session: &Session) {
+        let hub = {
+            let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+            all.hubs.get(id).and_then(Weak::upgrade)
+        };
+        if let Some(hub) = hub.filter(|hub| hub.is_followed()) {
+            hub.tell_until(1, session);
+        }
+    }
+
+    /// The sessions that somebody follows now.
+    pub(super) fn followed(&self) -> Vec<(SessionId, Arc<Hub>)> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = all
+            .hubs
+            .iter()
+            .filter_map(|(id, hub)| Some((id.clone(), hub.upgrade()?)));
+        alive.filter(|(_, hub)| hub.is_followed()).collect()
+    }
+}

@@ -1,0 +1,283 @@
+//! Where a turn stands, as a client somewhere else is told: a reply, or what it waits for (SPEC 9.1, 9.2, 9.6).
+//!
+//! A view of the events alone, and of a moment in them: an answer that is sent again gets what it got the first time, whatever
+//! has happened since (SPEC 9.4).
+
+use crate::EngineError;
+use crate::driver::Driver;
+use aish_core::Digest;
+use aish_core::event::{Answer, Body, CallGated, CallSource, Event, Suspended, ToolCall, readable_call};
+use aish_core::id::{CallId, ContinuationId, SessionId};
+use aish_core::policy::Verdict;
+use aish_core::projection::repaired_arguments;
+use aish_core::turn::{Step, StopReason, Turn};
+
+/// What a client is told to do about a call that asks something in the middle.
+const ANSWERED_ELSEWHERE: &str = "It can be declined here, and answered at a terminal (aish --resume)";
+
+/// Where a turn stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// Nothing was asked yet, or the last turn is over and its reply was given: nobody does anything.
+    Idle,
+    /// It is being driven, or is about to be.
+    Running,
+    /// It waits, or is over: there is something to tell.
+    Told(Box<Envelope>),
+}
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: u64,
+    /// The model that answered last, by its configured name.
+    pub model: String,
+    /// The tools that ran or were handed to the client so far in this turn, in order; one that was called twice is there twice.
+    pub tools_used: Vec<String>,
+    /// What it waits for, or how it ended.
+    pub reply: Waiting,
+}
+
+/// What a turn waits for, or that it waits for nothing any more.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Waiting {
+    /// The client executes this call (SPEC 9.2).
+    ForTool(Waited),
+    /// Somebody has to say yes or no to this call (SPEC 9.6).
+    ForApproval(Waited),
+    /// Nothing: the turn is over.
+    ForNothing(Final),
+}
+
+/// A call that is waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waited {
+    /// The one-shot id of the suspension.
+    pub continuation: ContinuationId,
+    /// Which call.
+    pub call_id: CallId,
+    /// The tool, as the model called it.
+    pub tool: String,
+    /// The arguments: the text of a JSON object.
+    pub input: String,
+    /// What an answer quotes.
+    pub digest: Option<Digest>,
+    /// Why it is asked about, for a person.
+    pub reason: String,
+    /// When it no longer waits, in milliseconds since the Unix epoch.
+    pub expires: Option<u64>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Final {
+    /// The text of its last reply, closing text included.
+    pub reply: String,
+    /// Why it ended.
+    pub reason: StopReason,
+}
+
+impl Driver {
+    /// What the turn came to after that event (0: whatever it came to first), as its client is told.
+    pub fn standing_after(&self, turn: u64, seq: u64) -> Standing {
+        let session = &self.session;
+        let mut after = session
+            .events()
+            .iter()
+            .filter(|event| event.turn == turn && event.seq > seq);
+        let told = after.find(|event| matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_)));
+        match told {
+            Some(event) => Standing::Told(Box::new(self.envelope(turn, event))),
+            None => Standing::Running,
+        }
+    }
+
+    /// How the last turn ended, if there was one and it has.
+    pub fn last_envelope(&self) -> Option<Envelope> {
+        let turn = self.session.turn()?.number();
+        let mut events = self.session.events().iter().rev();
+        let ended = events.find(|event| event.turn == turn && matches!(event.body, Body::TurnEnded(_)))?;
+        Some(self.envelope(turn, ended))
+    }
+
+    /// Where the session stands now.
+    pub fn standing(&self) -> Standing {
+        let Some(turn) = self.session.turn() else {
+            return Standing::Idle;
+        };
+        if turn.ended().is_some() {
+            return Standing::Idle;
+        }
+        let Some(suspended) = turn.suspended() else {
+            return Standing::Running;
+        };
+        let is_it = |event: &&Event| matches!(&event.body, Body::Suspended(data) if data == suspended);
+        match self.session.events().iter().rev().find(is_it) {
+            Some(event) => Standing::Told(Box::new(self.envelope(turn.number(), event))),
+            None => Standing::Running,
+        }
+    }
+
+    fn envelope(&self, turn: u64, at: &Event) -> Envelope {
+        let events = self.session.events().iter();
+        let so_far = Told::of(events.filter(|event| event.turn == turn && event.seq <= at.seq));
+        let waited = if let Body::Suspended(data) = &at.body {
+            so_far.waited(data)
+        } else {
+            None
+        };
+        Envelope {
+            session: self.session.id().clone(),
+            turn,
+            model: so_far.model.to_owned(),
+            tools_used: so_far.tools_used(),
+            reply: waited.unwrap_or_else(|| {
+                let finished = self.finished_turn(turn);
+                Waiting::ForNothing(Final {
+                    reply: finished.reply,
+                    reason: finished.reason,
+                })
+            }),
+        }
+    }
+
+    /// The suspension of what the open turn waits for now, to be recorded; `None` where it waits for nobody.
+    pub(crate) fn suspension_now(&self, continuation: ContinuationId, expires: Option<u64>) -> Option<Suspended> {
+        let call_id = match self.session.open_turn().map(Turn::next)? {
+            Step::AskApproval(calls) | Step::AwaitClient(calls) => calls.into_iter().next(),
+            Step::AwaitPerson(jobs) => jobs.into_iter().next().map(|job| job.call),
+            Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::Done(_) => return None,
+        };
+        Some(Suspended {
+            continuation,
+            call_id,
+            expires,
+        })
+    }
+
+    /// Loads what others wrote, for a view of it.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub async fn refresh(&mut self) -> Result<(), EngineError> {
+        self.catch_up().await
+    }
+}
+
+/// What a client was told of a turn up to some event: nothing that came later changes it.
+#[derive(Default)]
+struct Told<'a> {
+    model: &'a str,
+    calls: Vec<ToldCall<'a>>,
+    /// Which of the calls ran or were handed to the client, in order.
+    used: Vec<&'a CallId>,
+}
+
+/// A call, as far as it had got.
+struct ToldCall<'a> {
+    call: &'a ToolCall,
+    gated: Option<&'a CallGated>,
+    answered: Option<Answer>,
+    asks: &'a [String],
+}
+
+impl ToldCall<'_> {
+    fn awaits_answer(&self) -> bool {
+        self.answered.is_none() && self.gated.is_some_and(|gated| gated.verdict == Verdict::Ask)
+    }
+
+    /// It is the client's, and nobody has to say yes first.
+    fn is_at_client(&self) -> bool {
+        let is_clients = self.gated.is_some_and(|gated| gated.source == CallSource::Client);
+        is_clients && !self.awaits_answer() && self.answered != Some(Answer::Deny)
+    }
+}
+
+impl<'a> Told<'a> {
+    fn of(events: impl Iterator<Item = &'a Event>) -> Self {
+        let mut told = Self::default();
+        for event in events {
+            if let Body::TurnStarted(data) = &event.body {
+                told.model = &data.model;
+            } else if let Body::Assistant(data) = &event.body {
+                told.model = data.model.as_deref().unwrap_or(told.model);
+            } else if let Body::ToolCall(call) = &event.body {
+                told.calls.push(ToldCall {
+                    call,
+                    gated: None,
+                    answered: None,
+                    asks: &[],
+                });
+            } else if let Body::CallGated(data) = &event.body {
+                told.with(&data.call_id, |call| call.gated = Some(data));
+            } else if let Body::CallAnswered(data) = &event.body {
+                told.with(&data.call_id, |call| call.answered = Some(data.answer));
+            } else if let Body::CallSuspended(data) = &event.body {
+                told.with(&data.call_id, |call| call.asks = &data.asks);
+            } else if let Body::CallStarted(data) = &event.body {
+                told.used(&data.call_id);
+            } else if let Body::Suspended(data) = &event.body
+                && let Some(id) = &data.call_id
+                && told.call(id).is_some_and(ToldCall::is_at_client)
+            {
+                told.used(id);
+            }
+        }
+        told
+    }
+
+    fn with(&mut self, id: &CallId, change: impl FnOnce(&mut ToldCall<'a>)) {
+        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.call.id == *id) {
+            change(call);
+        }
+    }
+
+    fn call(&self, id: &CallId) -> Option<&ToldCall<'a>> {
+        self.calls.iter().rev().find(|call| call.call.id == *id)
+    }
+
+    fn used(&mut self, id: &'a CallId) {
+        if !self.used.contains(&id) {
+            self.used.push(id);
+        }
+    }
+
+    fn tools_used(&self) -> Vec<String> {
+        let calls = self.used.iter().filter_map(|id| self.call(id));
+        calls.map(|call| call.call.function.name.clone()).collect()
+    }
+
+    /// What a suspension waits for, as it was asked then.
+    fn waited(&self, suspended: &Suspended) -> Option<Waiting> {
+        let call = self.call(suspended.call_id.as_ref()?)?;
+        let rule = call.gated.map(|gated| gated.rule.clone()).unwrap_or_default();
+        let waited = Waited {
+            continuation: suspended.continuation.clone(),
+            call_id: call.call.id.clone(),
+            tool: call.call.function.name.clone(),
+            input: repaired_arguments(&call.call.function.arguments),
+            digest: call.gated.and_then(|gated| gated.digest.clone()),
+            reason: if call.asks.is_empty() {
+                rule
+            } else {
+                format!("it asks: {}. {ANSWERED_ELSEWHERE}", call.asks.join("; "))
+            },
+            expires: suspended.expires,
+        };
+        Some(if call.is_at_client() {
+            Waiting::ForTool(waited)
+        } else {
+            Waiting::ForApproval(waited)
+        })
+    }
+}
+
+impl Waited {
+    /// The call as a person reads it, `tool(key=value, …)`, unescaped.
+    pub fn readable(&self) -> String {
+        readable_call(&self.tool, &self.input)
+    }
+}

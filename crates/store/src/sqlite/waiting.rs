@@ -1,0 +1,111 @@
+//! What the file answers about turns that wait, turns that nobody drives, and requests that were made: the derived tables
+//! `pending`, `summaries` and `requests`, read.
+
+use super::fail::Failure;
+use super::write::lease_record;
+use crate::{KnownRequest, Pending, PendingState};
+use aish_core::action::Digest;
+use aish_core::id::{CallId, ContinuationId, SessionId};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+/// What [`read_pending`] reads.
+macro_rules! select_pending {
+    ($rest:literal) => {
+        concat!(
+            "SELECT sessions.id, continuation, seq, call, expires, state FROM pending JOIN sessions USING (number) ",
+            $rest
+        )
+    };
+}
+
+fn read_pending(row: &Row<'_>) -> rusqlite::Result<Pending> {
+    Ok(Pending {
+        session: SessionId::new(row.get::<_, String>(0)?),
+        continuation: ContinuationId::new(row.get::<_, String>(1)?),
+        seq: row.get(2)?,
+        call: row.get::<_, Option<String>>(3)?.map(CallId::new),
+        expires: row.get(4)?,
+        state: PendingState::parse(row.get_ref(5)?.as_str()?),
+    })
+}
+
+/// What became of a suspension.
+pub(super) fn continuation(connection: &Connection, id: &ContinuationId) -> Result<Option<Pending>, Failure> {
+    let found = connection
+        .prepare_cached(select_pending!("WHERE continuation = ?1"))?
+        .query_row([id.as_str()], read_pending)
+        .optional()?;
+    Ok(found)
+}
+
+/// The suspension that a session waits under.
+pub(super) fn waiting_under(connection: &Connection, session: &SessionId) -> Result<Option<Pending>, Failure> {
+    let found = connection
+        .prepare_cached(select_pending!(
+            "WHERE sessions.id = ?1 AND state = 'open' ORDER BY seq DESC LIMIT 1"
+        ))?
+        .query_row([session.as_str()], read_pending)
+        .optional()?;
+    Ok(found)
+}
+
+/// Suspensions that wait although their time is over.
+pub(super) fn expired(connection: &Connection, now: u64, limit: usize) -> Result<Vec<Pending>, Failure> {
+    let found = connection
+        .prepare_cached(select_pending!("WHERE state = 'open' AND expires <= ?1 LIMIT ?2"))?
+        .query_map(params![storable(now), limit], read_pending)?
+        .collect::<Result<_, _>>()?;
+    Ok(found)
+}
+
+/// Turns of clients that nobody drives.
+pub(super) fn abandoned(
+    connection: &Connection,
+    quiet_since: u64,
+    now: u64,
+    limit: usize,
+) -> Result<Vec<SessionId>, Failure> {
+    let mut statement = connection.prepare_cached(
+        "SELECT sessions.id FROM summaries JOIN sessions USING (number)
+         WHERE served AND open_turn IS NOT NULL AND NOT waiting AND updated < ?1",
+    )?;
+    let mut rows = statement.query([storable(quiet_since)])?;
+    let mut abandoned = Vec::new();
+    while let Some(row) = rows.next()? {
+        let session = SessionId::new(row.get::<_, String>(0)?);
+        if lease_record(connection, &session)?.is_none_or(|lease| lease.is_free(now)) {
+            abandoned.push(session);
+        }
+        if abandoned.len() >= limit {
+            break;
+        }
+    }
+    Ok(abandoned)
+}
+
+/// What was asked under a key.
+pub(super) fn request(connection: &Connection, key: &str) -> Result<Option<KnownRequest>, Failure> {
+    let found = connection
+        .prepare_cached("SELECT sessions.id, seq, digest FROM requests JOIN sessions USING (number) WHERE key = ?1")?
+        .query_row([key], |row| {
+            Ok(KnownRequest {
+                session: SessionId::new(row.get::<_, String>(0)?),
+                seq: row.get(1)?,
+                digest: Digest::new(row.get::<_, String>(2)?),
+            })
+        })
+        .optional()?;
+    Ok(found)
+}
+
+/// A number that is another one once another connection has written to the file.
+pub(super) fn data_version(connection: &Connection) -> Result<u64, Failure> {
+    Ok(connection
+        .prepare_cached("PRAGMA data_version")?
+        .query_row([], |row| row.get(0))?)
+}
+
+/// SQLite's integers are signed: whatever is past the last one never comes.
+pub(super) fn storable(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
