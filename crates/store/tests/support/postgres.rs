@@ -92,6 +92,40 @@ impl PostgresServer {
         format!("postgres://{USER}:{PASSWORD_ENCODED}@127.0.0.1:{}/{name}", self.port)
     }
 
+    /// Offers encryption from now on, with a certificate for `localhost` that is its own authority; where that is.
+    pub fn encrypt(&mut self) -> PathBuf {
+        let data = self.directory.path().join("data");
+        let (key, certificate) = (data.join("server.key"), data.join("server.crt"));
+        run(Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+            ])
+            .args([
+                "-addext",
+                "subjectAltName=DNS:localhost",
+                "-addext",
+                "basicConstraints=critical,CA:FALSE",
+                "-keyout",
+            ])
+            .arg(&key)
+            .arg("-out")
+            .arg(&certificate));
+        if let Some((user, group)) = self.programs.user {
+            chown(&key, Some(user), Some(group)).unwrap();
+        }
+        self.psql("postgres", "ALTER SYSTEM SET ssl = on");
+        self.restart_immediately();
+        certificate
+    }
+
     /// The port on the loopback.
     pub fn port(&self) -> u16 {
         self.port

@@ -1,0 +1,180 @@
+//! Connections that break when the server was told to commit. Between the store and the server stands a [`Proxy`] that reads what
+//! the store sends.
+
+use super::server::PostgresServer;
+use super::{PATIENCE, append, contents, says, session, store};
+use aish_store::StoreError;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The message that ends a transaction: a simple query.
+const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+
+/// Longer than any pause between two attempts of the store.
+const LATE: Duration = Duration::from_millis(1_500);
+
+/// What happens to the next COMMIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// The server gets it, the store no answer.
+    Answer,
+    /// Nobody gets anything.
+    Before,
+    /// The store sees the connection break, and the server gets it only after that.
+    Late,
+    /// As [`Cut::Answer`], and nobody is let in any more.
+    ForGood,
+}
+
+/// Lets connections through until it is told to cut one.
+struct Proxy {
+    port: u16,
+    next: Arc<Mutex<Option<Cut>>>,
+}
+
+impl Proxy {
+    async fn before(server: &PostgresServer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (port, server_port) = (listener.local_addr().unwrap().port(), server.port());
+        let next = Arc::new(Mutex::new(None));
+        let cuts = Arc::clone(&next);
+        tokio::spawn(async move {
+            while let Ok((store, _)) = listener.accept().await {
+                if *cuts.lock().unwrap() == Some(Cut::ForGood) {
+                    continue;
+                }
+                // A server that is not there is met by the store as a broken connection.
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await else {
+                    continue;
+                };
+                let (from_store, to_store) = store.into_split();
+                let (from_server, to_server) = server.into_split();
+                let answers = tokio::spawn(pass(from_server, to_store));
+                let cuts = Arc::clone(&cuts);
+                tokio::spawn(async move {
+                    let _ = watch(from_store, to_server, &cuts, || answers.abort()).await;
+                    answers.abort();
+                });
+            }
+        });
+        Self { port, next }
+    }
+
+    fn cut_next(&self, cut: Cut) {
+        *self.next.lock().unwrap() = Some(cut);
+    }
+
+    fn has_cut(&self) -> bool {
+        self.next.lock().unwrap().is_none()
+    }
+}
+
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
+    let _ = tokio::io::copy(&mut from, &mut to).await;
+}
+
+/// Passes on what the store sends, until it is time to cut.
+async fn watch(
+    mut from_store: OwnedReadHalf,
+    mut to_server: OwnedWriteHalf,
+    cuts: &Mutex<Option<Cut>>,
+    silence: impl Fn(),
+) -> io::Result<()> {
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        let count = from_store.read(&mut bytes).await?;
+        let sent = &bytes[..count];
+        if count == 0 {
+            return Ok(());
+        }
+        let cut = if sent.ends_with(COMMIT) { take(cuts) } else { None };
+        match cut {
+            None => to_server.write_all(sent).await?,
+            Some(Cut::Before) => return Ok(()),
+            Some(Cut::Answer | Cut::ForGood) => {
+                silence();
+                to_server.write_all(sent).await?;
+                return Ok(());
+            }
+            Some(Cut::Late) => {
+                silence();
+                drop(from_store);
+                tokio::time::sleep(LATE).await;
+                to_server.write_all(sent).await?;
+                // Closed only once the server has ended the transaction: it may answer in peace.
+                tokio::time::sleep(LATE).await;
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A cut that is for good stays.
+fn take(cuts: &Mutex<Option<Cut>>) -> Option<Cut> {
+    let mut next = cuts.lock().unwrap();
+    match *next {
+        Some(Cut::ForGood) => Some(Cut::ForGood),
+        Some(_) | None => next.take(),
+    }
+}
+
+/// SPEC 2.5, 9.5: wherever the connection breaks at a COMMIT, an append says what really happened, and happens once.
+#[tokio::test]
+async fn a_lost_commit_is_found_out() {
+    let mut server = PostgresServer::start();
+    let proxy = Proxy::before(&server).await;
+    let direct = store(&server.database_by_port());
+    let url = direct.url().to_string();
+    let database = url.rsplit('/').next().unwrap();
+    let through = store(&format!(
+        "postgres://aish:{}@127.0.0.1:{}/{database}",
+        super::server::PASSWORD_ENCODED,
+        proxy.port
+    ));
+    let mut n = 0;
+    for cut in [Cut::Answer, Cut::Before, Cut::Late] {
+        n += 1;
+        let session = session(n);
+        // The tables are made, and connections.
+        append(&through, &super::session(0), 0, vec![]).await.unwrap();
+        for (expected, texts) in [(0, ["a", "b"]), (2, ["c", "d"])] {
+            proxy.cut_next(cut);
+            let drafts = texts.map(says).into();
+            let last = append(&through, &session, expected, drafts).await.unwrap();
+            assert!(proxy.has_cut(), "{cut:?}: nothing was cut");
+            assert_eq!(last, expected + 2, "{cut:?}");
+        }
+        assert_eq!(contents(&direct, &session).await, ["a", "b", "c", "d"], "{cut:?}");
+        append(&through, &session, 4, vec![says("e")]).await.unwrap();
+    }
+}
+
+/// SPEC 2.5: while nobody can know whether an append is kept, that is what it says, and not that it failed.
+#[tokio::test]
+async fn what_cannot_be_known_is_not_claimed() {
+    let mut server = PostgresServer::start();
+    let proxy = Proxy::before(&server).await;
+    let direct = store(&server.database_by_port());
+    let url = direct.url().to_string();
+    let database = url.rsplit('/').next().unwrap();
+    let through = store(&format!(
+        "postgres://aish:{}@127.0.0.1:{}/{database}",
+        super::server::PASSWORD_ENCODED,
+        proxy.port
+    ));
+    append(&through, &session(1), 0, vec![says("a")]).await.unwrap();
+    proxy.cut_next(Cut::ForGood);
+    let error = tokio::time::timeout(PATIENCE, append(&through, &session(1), 1, vec![says("b")]))
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error:?}");
+    let told = error.to_string();
+    assert!(told.contains("whether the events are kept is not known"), "{told}");
+    assert!(!told.contains("pass"), "{told}");
+    assert_eq!(contents(&direct, &session(1)).await, ["a", "b"]);
+}

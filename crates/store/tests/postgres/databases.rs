@@ -1,0 +1,99 @@
+//! What a database may be like that is to hold a ledger, and what is said of one that cannot.
+
+use super::server::{PASSWORD_ENCODED, PostgresServer, USER};
+use super::{append, contents, says, session, store};
+use aish_store::postgres::PostgresStore;
+use aish_store::{SessionFilter, Store as _};
+use futures_util::future::join_all;
+use std::net::TcpListener;
+
+async fn refusal(url: &str) -> String {
+    let store: PostgresStore = store(url);
+    let told = store.list(SessionFilter::default()).await.unwrap_err().to_string();
+    assert!(
+        !told.contains("pass@word") && !told.contains(PASSWORD_ENCODED),
+        "{told}"
+    );
+    told
+}
+
+/// SPEC 9.5: replicas that start at once on an empty database make its tables once, and all of them go on.
+#[tokio::test]
+async fn many_start_at_once() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    let replicas: Vec<PostgresStore> = (0..8).map(|_| store(&url)).collect();
+    let sessions: Vec<_> = (0..8).map(session).collect();
+    let writes = replicas.iter().zip(&sessions);
+    let written = join_all(writes.map(|(replica, session)| append(replica, session, 0, vec![says("hello")]))).await;
+    assert!(written.into_iter().all(|result| result.unwrap() == 1));
+    let list = replicas[0].list(SessionFilter::default()).await.unwrap();
+    assert_eq!(list.len(), 8);
+    assert_eq!(server.psql("test_1", "SELECT version FROM aish.format"), "1");
+    replicas[0].check().await.unwrap();
+}
+
+/// SPEC 10.4, 10.5: a database that cannot be used is told with what to do about it, and without the password.
+#[tokio::test]
+async fn what_cannot_be_used_is_told() {
+    let mut server = PostgresServer::start();
+    let by_port = server.database_by_port();
+    let port = server.port();
+
+    let told = refusal(&by_port.replace(PASSWORD_ENCODED, "wrong")).await;
+    assert!(
+        told.contains("Check user and password") && told.contains("127.0.0.1"),
+        "{told}"
+    );
+    let told = refusal(&format!(
+        "postgres://{USER}:{PASSWORD_ENCODED}@127.0.0.1:{port}/nowhere"
+    ))
+    .await;
+    assert!(told.contains("Make it with `createdb`"), "{told}");
+
+    server.psql(
+        "postgres",
+        "CREATE DATABASE old ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
+    );
+    let told = refusal(&by_port.replace("test_1", "old")).await;
+    assert!(told.contains("encoding is LATIN1, and a ledger needs UTF8"), "{told}");
+
+    server.psql("postgres", "CREATE ROLE guest LOGIN");
+    let guest = server.database().replace(&format!("{USER}@"), "guest@");
+    let told = refusal(&guest).await;
+    assert!(told.contains("GRANT CREATE ON DATABASE"), "{told}");
+
+    append(&store(&by_port), &session(1), 0, vec![says("x")]).await.unwrap();
+    server.psql("test_1", "UPDATE aish.format SET version = 99");
+    let told = refusal(&by_port).await;
+    assert!(
+        told.contains("newer aish (format 99; this one knows up to 1). Update aish"),
+        "{told}"
+    );
+
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let told = refusal(&format!("postgres://{USER}:{PASSWORD_ENCODED}@127.0.0.1:{nobody}/x")).await;
+    assert!(
+        told.contains("listing the sessions of the ledger postgres://aish@127.0.0.1"),
+        "{told}"
+    );
+}
+
+/// SPEC 2.5: where a database answers before its disk has what it was told, it does not for us.
+#[tokio::test]
+async fn commits_wait_for_the_disk() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    server.psql("test_1", "ALTER DATABASE test_1 SET synchronous_commit = off");
+    server.psql(
+        "test_1",
+        "ALTER DATABASE test_1 SET default_transaction_isolation = 'serializable'",
+    );
+    let replica = store(&url);
+    // Nothing but a crash tells whether it waited.
+    for n in 0..5 {
+        append(&replica, &session(1), n, vec![says("kept")]).await.unwrap();
+        server.restart_immediately();
+        assert_eq!(contents(&replica, &session(1)).await.len() as u64, n + 1);
+    }
+}
