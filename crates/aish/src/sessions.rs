@@ -49,9 +49,9 @@ pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
 /// are served to it, unless a person went on with them.
 pub fn of_persons(limit: usize) -> SessionFilter {
     SessionFilter {
-        directory: None,
         limit: Some(limit),
         not_by: Some(CALLER.to_owned()),
+        ..SessionFilter::default()
     }
 }
 
