@@ -30,20 +30,20 @@ function showLogin(problem) {
   at('token').focus();
 }
 
-/** The token, if the server takes it; else the login is shown. A server without tokens takes none at all. */
+/** Goes on if the server takes the token, else asks for one. A server without tokens takes none at all. */
 async function logIn(token) {
   const api = new Api(token, () => {});
   try {
     await api.get('api/sessions?limit=1');
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const isToken = error.status === 401 || error.status === 403;
+    const isToken = error.status === 401;
+    if (isToken) sessionStorage.removeItem(TOKEN);
     showLogin(isToken ? (token ? 'The server does not know this token.' : null) : error.words);
-    return false;
+    return;
   }
   if (token) sessionStorage.setItem(TOKEN, token);
   run(token);
-  return true;
 }
 
 function logOut(problem) {
@@ -73,6 +73,10 @@ function run(token) {
     },
     changed: () => list.refresh(),
   });
+  const go = (hash) => {
+    history.pushState(null, '', hash);
+    route();
+  };
   const route = () => {
     const id = /^#\/s\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
     document.body.dataset.view = id || location.hash === '#/new' ? 'room' : 'list';
@@ -84,7 +88,7 @@ function run(token) {
     else if (id) at('title').focus({ preventScroll: true });
   };
   addEventListener('hashchange', route);
-  addEventListener('keydown', (event) => keyed(event, list));
+  addEventListener('keydown', (event) => keyed(event, list, go));
   at('logout').addEventListener('click', () => logOut(null));
   document.querySelector('.skip').addEventListener('click', (event) => {
     event.preventDefault();
@@ -95,15 +99,15 @@ function run(token) {
 }
 
 /** Keys that work everywhere, but not while something is typed. */
-function keyed(event, list) {
+function keyed(event, list, go) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const { target } = event;
   const isTyping = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
-  if (event.key === 'Escape') return escape(target, list);
+  if (event.key === 'Escape') return escape(target, list, go);
   if (isTyping) return;
   const act = {
     '/': () => at('search').focus(),
-    n: () => (location.hash === '#/new' ? at('message').focus() : (location.hash = '#/new')),
+    n: () => (location.hash === '#/new' ? at('message').focus() : go('#/new')),
     j: () => at('side').contains(target) || list.focus(),
     k: () => at('side').contains(target) || list.focus(),
   }[event.key];
@@ -113,13 +117,13 @@ function keyed(event, list) {
 }
 
 /** One step back: out of the search, out of a field, back to the list. */
-function escape(target, list) {
+function escape(target, list, go) {
   if (target === at('search') && target.value !== '') {
     target.value = '';
     list.refresh();
   } else if (!at('side').contains(target)) {
     const isNarrow = getComputedStyle(at('back')).display !== 'none';
-    if (isNarrow) location.hash = '#/';
+    if (isNarrow) go('#/');
     list.focus();
   } else target.blur();
 }
@@ -127,6 +131,13 @@ function escape(target, list) {
 at('login-form').addEventListener('submit', (event) => {
   event.preventDefault();
   logIn(at('token').value.trim());
+});
+
+addEventListener('hashchange', () => {
+  const token = tokenOfAddress();
+  if (token === null) return;
+  sessionStorage.setItem(TOKEN, token);
+  location.reload();
 });
 
 const given = tokenOfAddress();

@@ -82,6 +82,11 @@ export function svg(tag, attributes, ...children) {
   return element;
 }
 
+/** Says what an element is to whoever cannot see it. */
+export function label(element, text) {
+  element.setAttribute('aria-label', oneLine(text));
+}
+
 const ICONS = {
   back: 'M10 3 5 8l5 5',
   plus: 'M8 3v10M3 8h10',

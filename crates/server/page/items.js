@@ -1,7 +1,7 @@
 // One item of a conversation as an element. Text goes through `dom.js`, so nothing of it is ever more than text.
 
 import { entries, readable } from './arguments.js';
-import { h, icon, write } from './dom.js';
+import { h, icon, label, write } from './dom.js';
 import { figures, stateOf } from './model.js';
 import { Prose } from './prose.js';
 import { clock, count, date, duration, plural, size } from './words.js';
@@ -73,7 +73,7 @@ export function draw(item, element, context) {
 }
 
 function user(item, element) {
-  element.setAttribute('aria-label', 'You');
+  label(element, 'You');
   const text = h('div', { class: 'said', dir: 'auto' }, item.event.content);
   element.replaceChildren(h('div', { class: 'who' }, h('span', null, 'You'), when(item.event.time)), text, ...parts(item.event));
 }
@@ -110,7 +110,7 @@ function assistant(item, element, context) {
   const thought = item.event ? (data.parts ?? []).filter((part) => part.type === 'thinking').map((part) => part.text).join('\n\n') : item.thinking;
   const text = item.event ? item.event.content : item.text;
   const who = data.model ?? 'Model';
-  element.setAttribute('aria-label', who);
+  label(element, who);
   element.classList.toggle('live', !item.event);
   const finished = prose.update(text);
   if (!item.event) finished.forEach(context.announce);
@@ -151,7 +151,7 @@ function call(item, element, context) {
   const state = stateOf(item, context.isPending(item.id));
   const [picture, word] = STATES[state];
   element.dataset.state = state;
-  element.setAttribute('aria-label', `Call of ${name}: ${word}`);
+  label(element, `Call of ${name}: ${word}`);
   const mark = h('span', { class: 'mark', 'aria-hidden': 'true' }, picture ? icon(picture) : null);
   const head = h('div', { class: 'call-head' }, mark, h('code', { class: 'tool' }, name), h('span', { class: 'word' }, `${word}${took(item)}`));
   // While it waits, the question below shows what it is called with.
@@ -206,7 +206,7 @@ function lastLines(text) {
 function command(item, element) {
   const { line, status, output, duration_ms: ms } = item.event.data ?? {};
   const word = status === 0 ? '' : status === null || status === undefined ? 'ended by a signal' : `status ${status}`;
-  element.setAttribute('aria-label', 'A command of the person');
+  label(element, 'A command of the person');
   element.replaceChildren(
     h('div', { class: 'call-head' }, h('code', { class: 'tool' }, `$ ${line ?? item.event.content}`), h('span', { class: 'word' }, [word, ms ? duration(ms) : ''].filter(Boolean).join(', '))),
     output ? folded(output.replace(/\n$/, ''), { class: 'output' }) : '',

@@ -21,12 +21,15 @@ export function ask(place, envelope, raw, { api, answered, failed }) {
   const path = (what) => sessionPath(envelope.session_id, what);
   const problem = h('p', { class: 'problem', role: 'alert', hidden: true });
   const buttons = [];
-  const key = newKey();
+  // The same answer again is the same request; another one is another.
+  const keys = new Map();
   const send = async (what, body) => {
     buttons.forEach((button) => (button.disabled = true));
     problem.hidden = true;
     try {
-      answered(await api.post(path(what), body, { headers: { 'idempotency-key': `${key}-${what}-${body.answer ?? 'result'}` } }));
+      const said = JSON.stringify(body);
+      if (!keys.has(said)) keys.set(said, newKey());
+      answered(await api.post(path(what), body, { headers: { 'idempotency-key': keys.get(said) } }));
     } catch (error) {
       if (error.name === 'AbortError') return;
       problem.replaceChildren(h('span', null, error.words ?? error.message));

@@ -78,5 +78,5 @@ function table(title, bars, names, say) {
     const values = Object.fromEntries(bar.parts);
     return h('tr', null, h('th', { scope: 'row' }, bar.turn), Object.keys(names).map((name) => h('td', null, say(values[name] ?? 0))));
   });
-  return h('table', { class: 'hidden-words' }, h('caption', null, title), h('thead', null, head), h('tbody', null, rows));
+  return h('div', { class: 'hidden-words' }, h('table', null, h('caption', null, title), h('thead', null, head), h('tbody', null, rows)));
 }

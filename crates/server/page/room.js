@@ -2,7 +2,7 @@
 // a message. It moves the focus only when somebody opens a session; a question that comes is announced and does not take it.
 
 import { newKey } from './api.js';
-import { h } from './dom.js';
+import { h, oneLine } from './dom.js';
 import { ask } from './pending.js';
 import { plot } from './plots.js';
 import { begin, Session } from './session.js';
@@ -137,7 +137,7 @@ export class Room {
     at('title').replaceChildren(h('span', { dir: 'auto' }, title));
     const facts = [summary?.model, summary?.directory].filter(Boolean).join(' · ');
     at('about').replaceChildren(h('span', null, facts));
-    document.title = `${this.#session?.pending ? '● ' : ''}${summary?.title ? `${title} – ` : ''}aish`;
+    document.title = oneLine(`${this.#session?.pending ? '● ' : ''}${summary?.title ? `${title} – ` : ''}aish`);
   }
 
   #status(text) {
