@@ -20,8 +20,7 @@ use aish_core::redact::Redactor;
 use aish_engine::{Engine, Models, Offered, Proposals, Routing, Settings};
 use aish_store::Owner;
 use aish_store::sqlite::SqliteStore;
-use aish_tools::ToolContext;
-use aish_tools::set::ToolSet;
+use aish_tools::{ToolContext, WebAccess};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -184,7 +183,7 @@ impl App {
         let engine = Engine {
             store: self.store(),
             models: Arc::clone(&registry) as Arc<dyn Models>,
-            tools: Arc::new(Offered::new(ToolSet::builtin())),
+            tools: Arc::new(Offered::new(crate::tools::builtin(registry.network()))),
             asides: Arc::default(),
             owner: Owner::this_process(),
             redactor: self.redactor(),
@@ -221,7 +220,10 @@ impl App {
                 environment: Arc::new(self.tool_environment()),
                 output_bytes_max: config.tools.max_output_size,
                 hidden: aish_tools::Hidden::default(),
-                web: aish_tools::WebAccess::default(),
+                web: WebAccess {
+                    reach: config.tools.web,
+                    ..WebAccess::default()
+                },
             },
         }
     }

@@ -27,6 +27,7 @@ mod shell;
 mod signals;
 mod talk;
 mod term;
+mod tools;
 mod trust;
 mod usage;
 

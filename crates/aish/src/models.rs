@@ -152,10 +152,14 @@ impl Registry {
     pub fn client(&self) -> Result<reqwest::Client, String> {
         self.client
             .get_or_init(|| {
-                let network = Network::from_vars(|name| self.variable(name));
-                client(&Timeouts::default(), &network).map_err(|error| error.to_string())
+                client(&Timeouts::default(), &self.network()).map_err(|error| error.to_string())
             })
             .clone()
+    }
+
+    /// What the environment says about the network.
+    pub fn network(&self) -> Network {
+        Network::from_vars(|name| self.variable(name))
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -76,6 +76,18 @@ impl Network {
             cert_file: var("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
         }
     }
+
+    /// The hosts of the proxies, as [`reqwest`] connects to them.
+    pub fn proxy_hosts(&self) -> Vec<String> {
+        let proxies = [&self.http_proxy, &self.https_proxy, &self.all_proxy];
+        let host = |address: &String| {
+            let url = reqwest::Url::parse(address).ok().filter(reqwest::Url::has_host);
+            // One without a scheme is taken for one that is reached over plain HTTP.
+            let url = url.or_else(|| reqwest::Url::parse(&format!("http://{address}")).ok())?;
+            url.host_str().map(str::to_owned)
+        };
+        proxies.into_iter().flatten().filter_map(host).collect()
+    }
 }
 
 /// A client cannot be made.
@@ -102,6 +114,14 @@ pub enum ClientError {
 /// # Errors
 /// A proxy's address is invalid, or TLS cannot be set up.
 pub fn client(timeouts: &Timeouts, network: &Network) -> Result<reqwest::Client, ClientError> {
+    builder(timeouts, network)?.build().map_err(ClientError::Build)
+}
+
+/// Begins a client, for who needs another one than [`client`] makes.
+///
+/// # Errors
+/// As [`client`].
+pub fn builder(timeouts: &Timeouts, network: &Network) -> Result<reqwest::ClientBuilder, ClientError> {
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("aish/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(timeouts.connect_timeout_s))
@@ -128,7 +148,7 @@ pub fn client(timeouts: &Timeouts, network: &Network) -> Result<reqwest::Client,
             builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&direct)));
         }
     }
-    builder.build().map_err(ClientError::Build)
+    Ok(builder)
 }
 
 /// Follows redirects within one origin; one that leads elsewhere is handed back as the answer.
@@ -259,6 +279,16 @@ mod tests {
         assert_eq!(network.https_proxy.as_deref(), Some("http://p:1"));
         assert_eq!(network.http_proxy.as_deref(), Some("http://q:1"));
         assert_eq!(network.no_proxy, None);
+    }
+
+    #[test]
+    fn hosts_of_proxies() {
+        let network = network(&[
+            ("HTTP_PROXY", "proxy.corp:3128"),
+            ("HTTPS_PROXY", "http://me:pw@Second.corp:3128/"),
+            ("ALL_PROXY", "socks5h://10.0.0.1"),
+        ]);
+        assert_eq!(network.proxy_hosts(), ["proxy.corp", "second.corp", "10.0.0.1"]);
     }
 
     #[test]

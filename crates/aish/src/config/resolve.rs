@@ -16,6 +16,7 @@ use super::settings::find;
 use super::value::{Value, toml_path};
 use crate::paths::Environment;
 use crate::term::{Background, Form};
+use aish_core::action::Reach;
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_core::secret::Secret;
 use aish_engine::Routing;
@@ -162,6 +163,11 @@ impl Resolver {
             max_output_size: tools.count("max_output_size"),
             max_result_chars: tools.number("max_result_chars"),
             parallel: tools.yes("parallel"),
+            web: if tools.yes("web_private") {
+                Reach::Anywhere
+            } else {
+                Reach::Public
+            },
         };
         let (models, routing) = (self.models(environment), self.routing());
         self.check_names(&models, default_model.as_deref(), &routing);

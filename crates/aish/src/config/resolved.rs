@@ -2,6 +2,7 @@
 //! checked. Nothing here knows files, layers or key names; those are [`super::settings`] and [`mod@super::resolve`].
 
 use crate::term::{Background, Form, Wishes};
+use aish_core::action::Reach;
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_core::secret::Secret;
 use aish_engine::Routing;
@@ -149,6 +150,8 @@ pub struct ToolsConfig {
     pub max_result_chars: Option<usize>,
     /// Read-only calls of one reply may run side by side (SPEC 3.4).
     pub parallel: bool,
+    /// What pages may be fetched from.
+    pub web: Reach,
 }
 
 /// `[mcp]`.

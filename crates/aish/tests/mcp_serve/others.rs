@@ -37,7 +37,7 @@ asyncio.run(main())
 
 fn assert_content(said: &str) {
     assert!(
-        said.contains("tools: glob file_read grep file_write file_edit bash"),
+        said.contains("tools: glob file_read grep file_write file_edit bash web_get"),
         "{said}"
     );
     assert!(said.contains(r#"read: {"output":"hello\n"}"#), "{said}");

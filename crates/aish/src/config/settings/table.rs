@@ -380,6 +380,16 @@ pub const SETTINGS: &[Setting] = &[
     )
     .default("true")
     .env("AISH_TOOLS_PARALLEL"),
+    Setting::new(
+        "tools.web_private",
+        Kind::Bool,
+        "true",
+        "Let `web_get` fetch pages of this machine and its own network too, where they may be anything: the settings of a router, \
+         the credentials of a cloud. Then mode `auto` asks about every page that no rule allows.",
+    )
+    .default("false")
+    .env("AISH_TOOLS_WEB_PRIVATE")
+    .project(Project::OnlyStricter(false)),
 ];
 
 #[cfg(test)]

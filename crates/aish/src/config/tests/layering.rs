@@ -2,6 +2,7 @@
 
 use super::super::settings::{Kind, SETTINGS, Setting};
 use super::*;
+use aish_core::action::Reach;
 use aish_core::policy::{ApprovalMode, Rule};
 use aish_engine::Routing;
 use aish_provider::profile::{Alternation, Format, SystemRole, ToolRole, WireCallIds, WireNaming};
@@ -41,6 +42,7 @@ fn defaults() {
             max_output_size: 1_048_576,
             max_result_chars: None,
             parallel: true,
+            web: Reach::Public,
         },
         mcp: McpConfig {
             max_tool_depth: 8,

@@ -31,7 +31,7 @@ pub(super) fn instructions(engine: &Engine) -> String {
 /// What a tool does at its worst; one that is not known here does anything.
 fn hints(name: &str) -> Hints {
     let (read_only, destructive, idempotent) = match name {
-        "glob" | "file_read" | "grep" => (true, false, true),
+        "glob" | "file_read" | "grep" | "web_get" => (true, false, true),
         // The same content written twice is there once.
         "file_write" => (false, true, true),
         _ => (false, true, false),
@@ -46,17 +46,17 @@ fn hints(name: &str) -> Hints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aish_tools::set::ToolSet;
+    use aish_provider::client::Network;
 
     /// SPEC 6.10: annotations are honest; a tool that is added says what it does.
     #[test]
     fn every_tool_is_known() {
-        let read_only: Vec<String> = ToolSet::builtin()
+        let read_only: Vec<String> = crate::tools::builtin(Network::default())
             .specs()
             .into_iter()
             .map(|spec| spec.name)
             .filter(|name| hints(name).read_only == Some(true))
             .collect();
-        assert_eq!(read_only, ["glob", "file_read", "grep"]);
+        assert_eq!(read_only, ["glob", "file_read", "grep", "web_get"]);
     }
 }
