@@ -100,6 +100,9 @@ pub enum ServeError {
         /// What is waited for.
         awaited: CallId,
     },
+    /// The answer names no call, and has to.
+    #[error("the answer has to name call {0}")]
+    CallUnnamed(CallId),
     /// A result came where a yes or no is waited for, or the other way round.
     #[error("call {call} waits for {awaited}")]
     OtherAnswer {
@@ -132,6 +135,14 @@ pub enum ServeError {
     /// The turn could not go on: what happened stands in the ledger.
     #[error("the turn could not go on: {0}")]
     Stopped(String),
+    /// A declared tool has a name that means another one.
+    #[error("tool {name}: {problem}")]
+    ToolTaken {
+        /// Its name, as declared.
+        name: String,
+        /// What has that name.
+        problem: &'static str,
+    },
     /// A declared tool cannot be taken.
     #[error("tool {name}: {problem}")]
     Tool {
@@ -358,6 +369,9 @@ impl Driver {
             .as_ref()
             .and_then(|id| turn.call(id))
             .ok_or_else(not_waiting)?;
+        if claim.call_id.is_none() && names == CallNames::Strict {
+            return Err(ServeError::CallUnnamed(awaited.id.clone()));
+        }
         let Some(given) = claim.call_id.as_deref().filter(|given| *given != awaited.id.as_str()) else {
             return Ok(awaited);
         };

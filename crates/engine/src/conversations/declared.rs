@@ -28,18 +28,20 @@ pub(super) fn check(declared: &[ToolSpec], own: &ToolSet) -> Result<(), ServeErr
         ));
     }
     for tool in declared {
-        let problem = name_problem(&tool.name).or_else(|| {
-            if own.get(&tool.name).is_some() || served_name(&tool.name) != tool.name {
-                Some("this server has a tool of that name; a client cannot stand in for it".to_owned())
-            } else if own.get(&tool.name.replacen(ON_THE_WIRE, ".", 1)).is_some() {
-                Some("a tool of an MCP server is called that by models".to_owned())
-            } else if !names.insert(tool.name.as_str()) {
-                Some("it is declared twice".to_owned())
-            } else {
-                schema_problem(&tool.input_schema)
-            }
-        });
-        if let Some(problem) = problem {
+        let taken = if own.get(&tool.name).is_some() || served_name(&tool.name) != tool.name {
+            Some("this server has a tool of that name; a client cannot stand in for it")
+        } else if own.get(&tool.name.replacen(ON_THE_WIRE, ".", 1)).is_some() {
+            Some("a tool of an MCP server is called that by models")
+        } else if !names.insert(tool.name.as_str()) {
+            Some("it is declared twice")
+        } else {
+            None
+        };
+        if let Some(problem) = taken {
+            let name = tool.name.clone();
+            return Err(ServeError::ToolTaken { name, problem });
+        }
+        if let Some(problem) = name_problem(&tool.name).or_else(|| schema_problem(&tool.input_schema)) {
             return Err(refused(tool, problem));
         }
         bytes += tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();

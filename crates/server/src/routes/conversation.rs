@@ -1,0 +1,125 @@
+//! Messages and answers: each begins a turn or goes on with one, and is answered with where that turn stands then.
+//!
+//! A turn belongs to no connection (SPEC 9.5): what was begun is gone on with when the client has hung up, and the same request
+//! again is told what came of it.
+
+use super::{APPROVAL, CHAT, Shared, TOOL_RESULT};
+use crate::envelope::Reply as Told;
+use crate::error::{ApiError, ErrorKind};
+use crate::json::{Json, answer, nothing};
+use crate::request::{ApprovalBody, ChatBody, Decision, ToolResultBody, key_of};
+use aish_core::event::Answer;
+use aish_core::id::SessionId;
+use aish_engine::{ChatRequest, Claim, Conversations, Reply, ServeError, Ticket};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use std::sync::Arc;
+
+/// What stands in a path for a session or a continuation.
+pub(super) type Id = Result<Path<String>, PathRejection>;
+
+/// `POST /api/chat`
+pub(super) async fn chat(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    body: Json<ChatBody>,
+) -> Result<Response, ApiError> {
+    let tools = body.value.check()?;
+    let request = key_of(&headers, CHAT, &body.bytes)?;
+    let asked = body.value;
+    let chat = ChatRequest {
+        message: asked.message,
+        conversation: asked.conversation_id.map(SessionId::new),
+        model: asked.model,
+        system: asked.system,
+        tools,
+        request,
+    };
+    let conversations = Arc::clone(&shared.conversations);
+    let ticket = whole(async move { conversations.chat(chat).await }).await?;
+    told(&shared.conversations, ticket).await
+}
+
+/// `POST /api/sessions/{id}/tool_result`
+pub(super) async fn tool_result(
+    State(shared): State<Shared>,
+    id: Id,
+    headers: HeaderMap,
+    body: Json<ToolResultBody>,
+) -> Result<Response, ApiError> {
+    let id = known(id)?;
+    let claim = Claim {
+        request: key_of(&headers, &TOOL_RESULT.replace("{id}", &id), &body.bytes)?,
+        call_id: body.value.call_id,
+        reply: Reply::Result(body.value.content),
+    };
+    answered(&shared, id, claim).await
+}
+
+/// `POST /api/sessions/{id}/approval`
+pub(super) async fn approval(
+    State(shared): State<Shared>,
+    id: Id,
+    headers: HeaderMap,
+    body: Json<ApprovalBody>,
+) -> Result<Response, ApiError> {
+    let id = known(id)?;
+    let reply = Reply::Verdict {
+        digest: body.value.digest,
+        answer: match body.value.answer {
+            Decision::Approve => Answer::Approve,
+            Decision::Deny => Answer::Deny,
+        },
+        reason: body.value.reason,
+    };
+    let claim = Claim {
+        request: key_of(&headers, &APPROVAL.replace("{id}", &id), &body.bytes)?,
+        call_id: Some(body.value.call_id),
+        reply,
+    };
+    answered(&shared, id, claim).await
+}
+
+/// `POST /api/sessions/{id}/cancel`
+pub(super) async fn cancel(State(shared): State<Shared>, id: Id, request: Request) -> Result<Response, ApiError> {
+    let id = known(id)?;
+    nothing(request).await?;
+    let conversations = Arc::clone(&shared.conversations);
+    let envelope = whole(async move { conversations.cancel(&id).await }).await?;
+    Ok(answer(StatusCode::OK, &Told::from(envelope)))
+}
+
+async fn answered(shared: &Shared, id: String, claim: Claim) -> Result<Response, ApiError> {
+    let conversations = Arc::clone(&shared.conversations);
+    let ticket = whole(async move { conversations.answer(&id, claim).await }).await?;
+    told(&shared.conversations, ticket).await
+}
+
+/// What the turn came to, once it waits or is over.
+async fn told(conversations: &Conversations, ticket: Ticket) -> Result<Response, ApiError> {
+    let envelope = conversations.told(ticket).await?;
+    Ok(answer(StatusCode::OK, &Told::from(envelope)))
+}
+
+/// Does something to its end, also when the client hangs up in the middle of it.
+async fn whole<T: Send + 'static>(
+    doing: impl Future<Output = Result<T, ServeError>> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::spawn(doing).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(ApiError::new(ErrorKind::Internal, "this request could not be answered")),
+    }
+}
+
+/// The id in a path; one that is no text names nothing.
+pub(super) fn known(id: Id) -> Result<String, ApiError> {
+    let named = id.map(|Path(id)| id);
+    named.map_err(|_| {
+        ApiError::new(
+            ErrorKind::NotFound,
+            "there is no session and no continuation of that id",
+        )
+    })
+}
