@@ -59,13 +59,8 @@ function run(token) {
   at('token').value = '';
   at('app').hidden = false;
   const api = new Api(token, () => logOut('The server no longer takes this token.'));
-  let room = null;
-  const list = new SessionList(
-    api,
-    { place: at('list'), search: at('search'), more: at('list-more'), status: at('list-status') },
-    (error) => room.failed(error),
-  );
-  room = new Room(api, list, {
+  const list = new SessionList(api, { place: at('list'), search: at('search'), more: at('list-more'), status: at('list-status') });
+  const room = new Room(api, list, {
     began: (id) => {
       history.replaceState(null, '', `#/s/${id}`);
       document.body.dataset.view = 'room';

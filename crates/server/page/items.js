@@ -114,7 +114,7 @@ function assistant(item, element, context) {
   element.classList.toggle('live', !item.event);
   const finished = prose.update(text);
   if (!item.event) finished.forEach(context.announce);
-  else if (item.text !== undefined) context.announce(prose.rest());
+  else if (item.isNew) context.announce(prose.rest());
   const head = h('div', { class: 'who' }, h('span', null, item.event ? who : 'Writing'), item.event ? when(item.event.time) : null);
   // The details element is kept, so that one that was opened stays open while more comes.
   item.thoughts ??= h('details', { class: 'thinking' }, h('summary', null, 'Thinking'), h('pre'));

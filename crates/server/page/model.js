@@ -28,6 +28,8 @@ export class Conversation {
   last = 0;
   calls = new Map();
   turns = new Map();
+  /** Whom the last turn that is known asks. */
+  model = '';
   /** The reply that is being written, an item; null when none is. */
   live = null;
 
@@ -41,6 +43,7 @@ export class Conversation {
     if (this.first === 0) this.first = event.seq;
     const touched = this.#apply(event);
     if (event.kind === 'turn_started' && now !== null) this.turns.get(event.turn).seenMs = now;
+    if (now !== null) touched.forEach((item) => (item.isNew = true));
     return touched;
   }
 
@@ -54,6 +57,7 @@ export class Conversation {
   #apply(event) {
     const touched = [];
     const turn = this.#turn(event);
+    if (event.kind === 'turn_started' && (event.seq === this.last || this.model === '')) this.model = String(event.data?.model ?? '');
     if (event.kind in CALL_FIELDS) touched.push(this.#call(event));
     else if (event.kind === 'assistant') touched.push(this.#reply(event));
     else if (STANDALONE.has(event.kind)) touched.push({ type: event.kind, seq: event.seq, event });
@@ -134,11 +138,11 @@ export function stateOf(item, isPending) {
 }
 
 /**
- * The figures of a turn, by its events: `{ model, reason, input, output, cached, firstMs, workMs, waitMs }`. Times in which it waited
+ * The figures of a turn, by its events: `{ reason, input, output, cached, firstMs, workMs, waitMs }`. Times in which it waited
  * for somebody are in `waitMs` alone. `firstMs` is the time to the first text where this page saw it come, else to the first reply.
  */
 export function figures(turn) {
-  const found = { model: '', reason: '', input: 0, output: 0, cached: 0, firstMs: null, firstIsToken: false, workMs: null, waitMs: 0 };
+  const found = { reason: '', input: 0, output: 0, cached: 0, firstMs: null, firstIsToken: false, workMs: null, waitMs: 0 };
   const events = [...turn.events].sort((a, b) => a.seq - b.seq);
   const asked = new Set();
   let waits = null;
@@ -149,7 +153,6 @@ export function figures(turn) {
       found.output += Number(data.output_tokens) || 0;
       found.cached += Number(data.cached_tokens) || 0;
     }
-    if (event.kind === 'turn_started') found.model = String(data.model ?? '');
     if (event.kind === 'turn_ended') found.reason = String(data.reason ?? '');
     if (event.kind === 'assistant' && data.model && found.firstMs === null) found.firstMs = event.time - events[0].time;
     if (event.kind === 'call_gated' && data.verdict === 'ask') asked.add(data.call_id);

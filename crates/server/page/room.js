@@ -55,9 +55,10 @@ export class Room {
   async open(id, begun = null) {
     this.close();
     const session = new Session(this.api, id, this.#viewFor(() => this.#session === session));
+    session.summary = begun?.summary ?? this.list.find(id) ?? { id };
     this.#session = session;
     document.body.dataset.room = 'session';
-    this.#named(this.list.find(id));
+    this.#named();
     this.#showState();
     if (begun) {
       session.resume(begun);
@@ -72,7 +73,7 @@ export class Room {
     if (this.#session !== session) return;
     this.#transcript.flush();
     this.#transcript.showEnd();
-    this.#named(session.summary);
+    this.#named();
     at('earlier').hidden = !session.hasEarlier;
   }
 
@@ -80,7 +81,7 @@ export class Room {
   showNew() {
     this.close();
     document.body.dataset.room = 'new';
-    this.#named({ title: 'New session' });
+    this.#named();
     this.#showState();
   }
 
@@ -132,12 +133,13 @@ export class Room {
     };
   }
 
-  #named(summary) {
-    const title = firstLine(summary?.title);
+  #named() {
+    const session = this.#session;
+    const title = session ? firstLine(session.summary.title) : 'New session';
     at('title').replaceChildren(h('span', { dir: 'auto' }, title));
-    const facts = [summary?.model, summary?.directory].filter(Boolean).join(' · ');
+    const facts = [session?.conversation.model, session?.summary.directory].filter(Boolean).join(' · ');
     at('about').replaceChildren(h('span', null, facts));
-    document.title = oneLine(`${this.#session?.pending ? '● ' : ''}${summary?.title ? `${title} – ` : ''}aish`);
+    document.title = oneLine(`${session?.pending ? '● ' : ''}${title} – aish`);
   }
 
   #status(text) {
@@ -153,7 +155,7 @@ export class Room {
   #stateChanged() {
     const { pending } = this.#session;
     this.#showState();
-    this.#named(this.#session.summary.id ? this.#session.summary : this.list.find(this.id));
+    this.#named();
     this.changed();
     const place = at('pending');
     if (pending === null) {
@@ -181,8 +183,12 @@ export class Room {
     at('send').hidden = state !== 'idle';
     at('send').disabled = this.#busy;
     at('options').hidden = this.#session !== null;
-    const hint = { pending: 'It waits for an answer. Answer, or stop it, before you say more.', running: 'Working…', idle: '' }[state];
-    at('message-hint').textContent = hint;
+    const hints = {
+      pending: this.#session?.pending ? 'It waits for an answer. Answer, or stop it, before you say more.' : `It waits at a terminal: aish resume ${this.id}`,
+      running: 'Working…',
+      idle: '',
+    };
+    at('message-hint').replaceChildren(h('span', null, hints[state]));
     if (state !== 'running') this.#status('');
   }
 
@@ -213,20 +219,24 @@ export class Room {
     if (at('model').value.trim()) body.model = at('model').value.trim();
     if (at('system').value.trim()) body.system = at('system').value.trim();
     const begun = await begin(this.api, body, this.#attempt.key);
+    // Somebody who went elsewhere meanwhile stays there.
+    if (this.#session !== null) return begun.stream.abort();
     this.began(begun.id);
-    this.open(begun.id, begun);
-    this.#named({ title: text });
+    this.open(begun.id, { ...begun, summary: { id: begun.id, title: text } });
   }
 
   async #cancel() {
-    at('cancel').disabled = true;
+    const button = at('cancel');
+    const hadFocus = document.activeElement === button;
+    button.disabled = true;
     try {
       await this.#session?.cancel();
     } catch (error) {
       // It was over already: that is what was wanted.
       if (error.status !== 409) this.failed(error);
     }
-    at('cancel').disabled = false;
+    button.disabled = false;
+    if (hadFocus) at('message').focus();
   }
 
   async #earlier() {

@@ -15,14 +15,13 @@ export class SessionList {
   #timer = 0;
   #typing = 0;
 
-  /** `place` is the list's element, `search` its field, `more` the button for older ones; `failed(error)` is told what goes wrong. */
-  constructor(api, { place, search, more, status }, failed) {
+  /** `place` is the list's element, `search` its field, `more` the button for older ones, `status` where it says what it has to. */
+  constructor(api, { place, search, more, status }) {
     this.api = api;
     this.place = place;
     this.search = search;
     this.more = more;
     this.status = status;
-    this.failed = failed;
     search.addEventListener('input', () => {
       clearTimeout(this.#typing);
       this.#typing = setTimeout(() => this.refresh(), TYPING_PAUSE_MS);
@@ -46,7 +45,7 @@ export class SessionList {
       this.#more = found.length >= limit;
       this.#draw();
     } catch (error) {
-      if (error.name !== 'AbortError') this.failed(error);
+      this.#failed(error);
     }
     if (!signal.aborted) this.#timer = setTimeout(() => document.hidden || this.refresh(), REFRESH_MS);
   }
@@ -67,8 +66,13 @@ export class SessionList {
       this.#more = found.length >= PAGE_SESSIONS;
       this.#draw();
     } catch (error) {
-      if (error.name !== 'AbortError') this.failed(error);
+      this.#failed(error);
     }
+  }
+
+  /** What was shown stays, and is asked for again. */
+  #failed(error) {
+    if (error.name !== 'AbortError') this.status.replaceChildren(h('span', null, error.words ?? error.message));
   }
 
   /** Shows which one is open; null for none. */

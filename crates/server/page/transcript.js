@@ -21,6 +21,8 @@ export class Transcript {
     this.context = context;
     scroller.addEventListener('scroll', () => this.#scrolled(), { passive: true });
     toEnd.addEventListener('click', () => this.showEnd());
+    // Whoever unfolds something wants to read it, not what comes after it.
+    list.addEventListener('click', (event) => (this.#follows &&= event.target.closest('summary, .unfold') === null), { capture: true });
     // What is drawn later (a picture, an item that comes into sight) must not push the end out of sight.
     new ResizeObserver(() => this.#follows && this.#jump()).observe(list);
     new ResizeObserver(() => this.#follows && this.#jump()).observe(scroller);
@@ -67,11 +69,6 @@ export class Transcript {
     for (const item of this.#dirty) draw(item, this.#elements.get(item), this.context);
     this.#dirty.clear();
     if (this.#follows) this.#jump();
-  }
-
-  /** Draws the call of that id again, if there is one: whether it waits is known elsewhere. */
-  redrawCall(item) {
-    if (item && this.#elements.has(item)) this.touch([item]);
   }
 
   showEnd() {
