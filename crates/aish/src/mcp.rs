@@ -12,6 +12,8 @@ use aish_mcp::oauth::Keyring;
 use aish_mcp::servers::{Connector, Server, Servers, State};
 use aish_mcp::{ErrorKind, Host, McpError, Peer, ServerConfig};
 use aish_tools::set::ToolSet;
+pub use begin::Begin;
+use begin::Start;
 use clerk::Clerk;
 use futures_util::future::BoxFuture;
 use host::Front;
@@ -24,6 +26,7 @@ use tokio::task::JoinHandle;
 
 pub mod address;
 pub mod arguments;
+mod begin;
 mod browser;
 pub mod clerk;
 pub mod command;
@@ -87,6 +90,7 @@ impl Drop for Mcp {
 struct Dial {
     registry: Arc<Registry>,
     keyring: Keyring,
+    start: Start,
 }
 
 impl Dial {
@@ -105,19 +109,23 @@ impl Connector for Dial {
         config: &'a ServerConfig,
         host: Arc<dyn Host>,
     ) -> BoxFuture<'a, Result<Arc<dyn Peer>, McpError>> {
-        Box::pin(async move { connect_over(config, &self.network()?, host).await })
+        Box::pin(async move {
+            self.start.come().await;
+            connect_over(config, &self.network()?, host).await
+        })
     }
 }
 
 impl Mcp {
-    /// Begins to connect to every configured server, and offers their tools beside the built-in ones from now on. Returns at
-    /// once. Must be called inside a runtime.
-    pub fn start(app: &App, engine: &Arc<Engine>, registry: &Arc<Registry>) -> Self {
+    /// Begins to connect to every configured server, at once or when [`Self::begin`] is called, and offers their tools beside the
+    /// built-in ones from now on. Returns at once. Must be called inside a runtime.
+    pub fn start(app: &App, engine: &Arc<Engine>, registry: &Arc<Registry>, begin: Begin) -> Self {
         let host = Arc::new(Front::recording(Arc::clone(&engine.asides)));
         let memory = Memory::in_folder(app.paths.cache_dir.join("mcp"));
         let dial = Arc::new(Dial {
             registry: Arc::clone(registry),
             keyring: login::keyring(app),
+            start: Start::new(begin),
         });
         let servers = Arc::new(Servers::new(
             Arc::clone(&dial) as Arc<dyn Connector>,
@@ -161,6 +169,11 @@ impl Mcp {
             publisher,
             began: tokio::time::Instant::now(),
         }
+    }
+
+    /// The first prompt is there: those that wait for it are connected to. May be called again, and on any thread.
+    pub fn begin(&self) {
+        self.dial.start.tell();
     }
 
     /// Whoever answers servers at the terminal of this process, for the front that has it; `say` tells the person one line.

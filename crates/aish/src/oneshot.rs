@@ -14,7 +14,7 @@ use crate::cli::{Output, Resume, Start};
 use crate::directory;
 use crate::failure::{DONE, Failure};
 use crate::mcp::clerk::Clerk;
-use crate::mcp::{Mcp, Say};
+use crate::mcp::{Begin, Mcp, Say};
 use crate::mentions::{self, Mentioned, Places};
 use crate::models::Registry;
 use crate::schema::Schema;
@@ -104,7 +104,7 @@ async fn with_servers(
     cancel: &Cancel,
     run: impl AsyncFnOnce(Arc<Mcp>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
-    let mcp = Arc::new(Mcp::start(app, engine, registry));
+    let mcp = Arc::new(Mcp::start(app, engine, registry, Begin::AtOnce));
     mcp.listen(say(engine));
     let ended = match unless_ended(cancel, mcp.arrived()).await {
         Ok(Ok(())) => {

@@ -6,7 +6,7 @@
 use crate::app::{App, begin_with};
 use crate::cli::Start;
 use crate::failure::Failure;
-use crate::mcp::Mcp;
+use crate::mcp::{Begin, Mcp};
 use crate::models::absence::{Absence, Silence};
 use crate::models::{Registry, list};
 use crate::oneshot;
@@ -73,7 +73,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
         Visit::First
     };
     let driver = oneshot::open(&engine, start).await?;
-    let mcp = Arc::new(Mcp::start(app, &engine, &registry));
+    let mcp = Arc::new(Mcp::start(app, &engine, &registry, Begin::BehindPrompt));
     let opened = if driver.session().last_seq() == 0 {
         Opened::New
     } else {

@@ -7,7 +7,7 @@ mod tokens;
 
 use super::browser;
 use super::runtime::Connected;
-use super::{Mcp, Say};
+use super::{Begin, Mcp, Say};
 use crate::app::App;
 use crate::cli::Login as Wanted;
 use crate::failure::{DONE, Failure};
@@ -54,7 +54,7 @@ pub async fn run(app: &App, wanted: &Wanted) -> Result<u8, Failure> {
     }
     let identity = identity(app, wanted)?;
     let (engine, registry) = app.engine_without_model();
-    let mcp = Mcp::start(app, &engine, &registry);
+    let mcp = Mcp::start(app, &engine, &registry, Begin::AtOnce);
     let say: Say = Arc::new(move |line| eprint_line(&redactor.redact(line)));
     let environment = engine.settings().context.environment;
     let done = tokio::select! {

@@ -23,7 +23,7 @@ use crate::term::{Background, Colour};
 use aish_engine::Notices;
 use bang::Bangs;
 use chords::Chords;
-use face::{Face, Stage, Text};
+use face::{Drawn, Face, Stage, Text};
 use hint::Hints;
 use last::LastWords;
 use offers::OfferMenu;
@@ -58,6 +58,8 @@ pub struct EditorSetup {
     pub above: ExternalPrinter<String>,
     /// Where the line being typed would go; `None` where nothing but the model is to be had.
     pub router: Option<Router>,
+    /// Told that the prompt is there.
+    pub drawn: Drawn,
 }
 
 /// Whether the rest of a line is hinted at as it was typed before.
@@ -91,6 +93,7 @@ impl Editor {
             router: setup.router.clone(),
             colour: setup.colour,
             stage,
+            drawn: Arc::clone(&setup.drawn),
         };
         let (typing, sent) = (face(Stage::Typing), face(Stage::Sent));
         let shown = Shown::default();

@@ -60,6 +60,7 @@ impl Repl {
         let reader = match kind {
             Kind::Edited => {
                 recall.look_back(Arc::clone(&engine.store), front.notices.clone());
+                let servers = Arc::clone(&options.mcp);
                 let setup = EditorSetup {
                     recall: recall.clone(),
                     edit_mode: options.edit_mode,
@@ -70,10 +71,14 @@ impl Repl {
                     notices: front.notices.clone(),
                     above,
                     router: router.clone(),
+                    drawn: Arc::new(move || servers.begin()),
                 };
                 Reader::start(move || Editor::new(setup))
             }
-            Kind::Dumb | Kind::Piped => Reader::start(|| Lines::new(io::stdin().lock())),
+            Kind::Dumb | Kind::Piped => {
+                options.mcp.begin();
+                Reader::start(|| Lines::new(io::stdin().lock()))
+            }
         };
         let choice = options.choice.take();
         Ok(Self {

@@ -5,7 +5,7 @@ use crate::cli::Output;
 use crate::failure::Failure;
 use crate::mcp::list::{self, Row, Written};
 use crate::mcp::setup::Setup;
-use crate::mcp::{Mcp, Say};
+use crate::mcp::{Begin, Mcp, Say};
 use crate::oneshot::eprint_line;
 use crate::sessions::print;
 use crate::term::Look;
@@ -184,7 +184,7 @@ pub(in crate::mcp) async fn ask(
     concerns: impl Fn(&Server) -> bool,
 ) -> Vec<Server> {
     let (engine, registry) = app.engine_without_model();
-    let mcp = Mcp::start(app, &engine, &registry);
+    let mcp = Mcp::start(app, &engine, &registry, Begin::AtOnce);
     let redactor = engine.redactor.clone();
     let told: Say = Arc::new(move |line| eprint_line(&redactor.redact(line)));
     // What the configuration has wrong is known by now, before anybody waited for a server.

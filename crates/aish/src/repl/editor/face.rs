@@ -27,6 +27,9 @@ const GAP_COLUMNS: usize = 2;
 /// What the prompt says now, shared by the face while a line is typed and the one it leaves behind.
 pub type Text = Arc<Mutex<PromptText>>;
 
+/// Told each time the prompt is drawn, by the editor's thread: to be quick.
+pub type Drawn = Arc<dyn Fn() + Send + Sync>;
+
 /// When the prompt is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -46,6 +49,8 @@ pub struct Face {
     pub colour: Colour,
     /// When it is drawn.
     pub stage: Stage,
+    /// Told of it.
+    pub drawn: Drawn,
 }
 
 impl Face {
@@ -163,6 +168,8 @@ impl Prompt for Face {
     }
 
     fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
+        // What comes with it is on its way to the terminal by the time another thread is awake.
+        (self.drawn)();
         let is_command = matches!(mode, PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual));
         Cow::Borrowed(match self.stage {
             // The colour still says where the line goes.
@@ -201,11 +208,13 @@ impl Prompt for Face {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::repl::prompt::Last;
     use crate::shell::known::Knowledge;
     use aish_shell::route::Corrections;
+    use std::sync::mpsc;
     use std::time::Duration;
 
     fn text() -> PromptText {
@@ -280,6 +289,22 @@ mod tests {
         );
     }
 
+    /// SPEC 11: whoever waits for the prompt is told when it is drawn, not when it is made.
+    #[test]
+    fn told_when_it_is_drawn() {
+        let (told, is_told) = mpsc::channel();
+        let face = Face {
+            text: Arc::new(Mutex::new(text())),
+            router: None,
+            colour: Colour::Off,
+            stage: Stage::Typing,
+            drawn: Arc::new(move || told.send(()).unwrap()),
+        };
+        assert!(is_told.try_recv().is_err());
+        assert_eq!(face.render_prompt_indicator(PromptEditMode::Default), INDICATOR);
+        assert!(is_told.try_recv().is_ok());
+    }
+
     /// SPEC 8.9: `NO_COLOR` leaves the words.
     #[test]
     fn without_colours() {
@@ -288,6 +313,7 @@ mod tests {
             router: None,
             colour,
             stage: Stage::Typing,
+            drawn: Arc::new(|| {}),
         };
         assert_eq!(face(Colour::Off).render_prompt_left(), "~/src desk ");
         assert!(face(Colour::On).render_prompt_left().contains("\u{1b}["));
