@@ -69,18 +69,22 @@ pub(super) async fn list(client: &Object, filter: &SessionFilter) -> Result<Vec<
         .prepare_cached(
             "SELECT id, created, updated, last_seq, title, directory, waiting FROM aish.sessions
              WHERE ($1::text IS NULL OR directory = $1) AND ($2::text IS NULL OR model IS DISTINCT FROM $2)
-               AND ($4::text[] IS NULL OR id = ANY($4))
-               AND ($5::text IS NULL OR (updated, id) < (SELECT updated, id FROM aish.sessions WHERE id = $5))
-             ORDER BY updated DESC, id DESC LIMIT $3",
+                 AND ($3::text[] IS NULL OR id = ANY ($3))
+                 AND ($4::text IS NULL OR (updated, id) < (SELECT updated, id FROM aish.sessions WHERE id = $4))
+             ORDER BY updated DESC, id DESC LIMIT $5",
         )
         .await?;
-    let limit = filter.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
     let directory = filter.directory.as_deref().map(storable);
     let not_by = filter.not_by.as_deref().map(storable);
-    let only = filter.only.as_ref();
-    let only: Option<Vec<String>> = only.map(|ids| ids.iter().map(|id| storable(id.as_str()).into_owned()).collect());
+    let only = filter
+        .only
+        .as_deref()
+        .map(|only| only.iter().map(|id| storable(id.as_str())).collect::<Vec<_>>());
     let before = filter.before.as_ref().map(|id| storable(id.as_str()));
-    let rows = client.query(&select, &[&directory, &not_by, &limit, &only, &before]).await?;
+    let limit = filter.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let rows = client
+        .query(&select, &[&directory, &not_by, &only, &before, &limit])
+        .await?;
     rows.iter().map(summary).collect()
 }
 

@@ -62,12 +62,47 @@ async fn lists_the_last_used_first() {
         let filter = |directory: Option<&str>, limit: Option<usize>| SessionFilter {
             directory: directory.map(str::to_owned),
             limit,
-            not_by: None,
+            ..SessionFilter::default()
         };
         assert_eq!(ids(store, filter(None, Some(1))).await, [session(1)]);
         assert_eq!(ids(store, filter(Some("/b"), None)).await, [session(2)]);
         assert_eq!(ids(store, filter(Some("/c"), None)).await, []);
         assert_eq!(ids(store, filter(None, Some(0))).await, []);
+    }
+}
+
+/// SPEC 9.8: a long list is read page by page, and a few sessions can be picked from it.
+#[tokio::test]
+async fn pages_and_picks() {
+    for fixture in fixtures() {
+        let store = fixture.store.as_ref();
+        for n in 1..=5 {
+            append(store, &session(n), 0, vec![says("x")]).await.unwrap();
+        }
+        let page = |before: Option<u64>, only: Option<Vec<u64>>| SessionFilter {
+            limit: Some(2),
+            before: before.map(session),
+            only: only.map(|only| only.into_iter().map(session).collect()),
+            ..SessionFilter::default()
+        };
+        for (before, only, expect) in [
+            (None, None, vec![5, 4]),
+            (Some(4), None, vec![3, 2]),
+            (Some(2), None, vec![1]),
+            (Some(1), None, vec![]),
+            (Some(9), None, vec![]),
+            (None, Some(vec![1, 3, 5, 9]), vec![5, 3]),
+            (Some(3), Some(vec![1, 3, 5]), vec![1]),
+            (None, Some(vec![]), vec![]),
+        ] {
+            let expect: Vec<SessionId> = expect.into_iter().map(session).collect();
+            assert_eq!(
+                ids(store, page(before, only)).await,
+                expect,
+                "{}: before {before:?}",
+                fixture.name
+            );
+        }
     }
 }
 

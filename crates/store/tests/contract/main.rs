@@ -9,6 +9,8 @@ mod lists;
 #[allow(dead_code, reason = "not everything a server can do is asked of it here")]
 mod postgres;
 mod typed;
+mod waits;
+mod words;
 
 use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
