@@ -18,8 +18,8 @@ use aish_core::limits::Limits;
 use aish_core::policy::Policy;
 use aish_core::redact::Redactor;
 use aish_engine::{Engine, Models, Offered, Proposals, Routing, Settings};
-use aish_store::Owner;
 use aish_store::sqlite::SqliteStore;
+use aish_store::{Owner, Store};
 use aish_tools::{ToolContext, WebAccess};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, RwLock};
@@ -179,9 +179,14 @@ impl App {
 
     /// The engine before anybody knows which model it begins with ([`begin_with`]). Asks nobody.
     pub fn engine_without_model(&self) -> (Arc<Engine>, Arc<Registry>) {
+        self.engine_over(self.store())
+    }
+
+    /// The same over another ledger.
+    pub fn engine_over(&self, store: Arc<dyn Store>) -> (Arc<Engine>, Arc<Registry>) {
         let registry = Arc::new(Registry::new(self.config(), &self.environment));
         let engine = Engine {
-            store: self.store(),
+            store,
             models: Arc::clone(&registry) as Arc<dyn Models>,
             tools: Arc::new(Offered::new(crate::tools::builtin(registry.network()))),
             asides: Arc::default(),
@@ -224,6 +229,7 @@ impl App {
                     reach: config.tools.web,
                     ..WebAccess::default()
                 },
+                place: None,
             },
         }
     }

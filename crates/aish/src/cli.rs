@@ -13,9 +13,11 @@ use std::path::PathBuf;
 
 mod mcp;
 mod policy;
+mod serve;
 
 pub use mcp::{Add, Import, Login, Mcp};
 pub use policy::Policy;
+pub use serve::Serve;
 
 /// The whole command line.
 #[derive(Clone, Debug, PartialEq, Parser)]
@@ -154,6 +156,8 @@ pub enum Command {
     /// List, add or import MCP servers, or be one
     #[command(subcommand)]
     Mcp(Mcp),
+    /// Serve conversations over HTTP, for apps that run tools of their own
+    Serve(Serve),
     /// Say what the rules make of a command
     #[command(subcommand)]
     Policy(Policy),
@@ -366,6 +370,7 @@ fn conflict(cli: &Cli) -> Option<String> {
                 Command::Sessions(_)
                 | Command::Models(_)
                 | Command::Mcp(_)
+                | Command::Serve(_)
                 | Command::Policy(_)
                 | Command::Doctor { .. }
                 | Command::Config { .. }

@@ -22,11 +22,13 @@ mod prices;
 mod project;
 mod repl;
 mod schema;
+mod serve;
 mod sessions;
 mod shell;
 mod signals;
 mod talk;
 mod term;
+mod token;
 mod tools;
 mod trust;
 mod usage;
@@ -118,6 +120,10 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
                 (false, false) => Writing::Asked,
             };
             models::probe::run(&app, name.as_deref(), writing, cli.common.output).await
+        }
+        Some(Command::Serve(wanted)) => {
+            remarks(&app);
+            serve::run(&app, wanted).await
         }
         Some(Command::Policy(what)) => policy::run(&app, what),
         Some(Command::Mcp(what)) => mcp::command::run(&app, what, cli.common.output).await,

@@ -9,8 +9,8 @@ use super::layers::Layers;
 use super::models;
 use super::reach;
 use super::resolved::{
-    ApprovalConfig, Config, Cwd, CwdBase, EditMode, McpConfig, McpServer, McpTransport, ModelConfig, ShellConfig,
-    ToolsConfig, UiConfig,
+    ApprovalConfig, Config, Cwd, CwdBase, EditMode, McpConfig, McpServer, McpTransport, ModelConfig, ServeConfig,
+    ShellConfig, ToolsConfig, UiConfig,
 };
 use super::settings::find;
 use super::value::{Value, toml_path};
@@ -193,6 +193,19 @@ impl Resolver {
             tools,
             ui: self.ui(),
             mcp: self.mcp(),
+            serve: self.serve(),
+        }
+    }
+
+    fn serve(&self) -> ServeConfig {
+        let section = self.layers.section(&["serve"]);
+        ServeConfig {
+            listen: section.text("listen").unwrap_or_default(),
+            store: section.text("store"),
+            hosts: section.texts("hosts"),
+            pending_ttl_s: section.count("pending_ttl_s"),
+            strict_call_id: section.yes("strict_call_id"),
+            turns_max: section.count("turns_max"),
         }
     }
 

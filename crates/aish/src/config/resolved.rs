@@ -36,6 +36,8 @@ pub struct Config {
     pub ui: UiConfig,
     /// MCP servers.
     pub mcp: McpConfig,
+    /// Served mode.
+    pub serve: ServeConfig,
 }
 
 impl Config {
@@ -152,6 +154,23 @@ pub struct ToolsConfig {
     pub parallel: bool,
     /// What pages may be fetched from.
     pub web: Reach,
+}
+
+/// `[serve]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServeConfig {
+    /// Where to listen, as written.
+    pub listen: String,
+    /// Where sessions are kept, as written; `None`: in the ledger of this machine.
+    pub store: Option<String>,
+    /// Further names of this server.
+    pub hosts: Vec<String>,
+    /// How long a turn waits, in seconds (SPEC 9.4).
+    pub pending_ttl_s: u64,
+    /// Whether an answer must name its call (SPEC 9.3).
+    pub strict_call_id: bool,
+    /// Turns that run at once.
+    pub turns_max: usize,
 }
 
 /// `[mcp]`.

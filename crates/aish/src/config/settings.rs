@@ -5,16 +5,20 @@
 //! A key is a path such as `models.<name>.base_url`; a segment in angle brackets stands for a name the user chooses.
 
 mod mcp;
+mod serve;
 mod table;
 mod ui;
 
 pub use table::WHY_NOT_ELSEWHERE;
 
 /// Every setting there is, in the order of the reference.
-pub const SETTINGS: &[Setting] = &joined::<{ FIRST.len() + ui::SETTINGS.len() }>(FIRST, ui::SETTINGS);
+pub const SETTINGS: &[Setting] = &joined::<{ FIRST.len() + LAST.len() }>(FIRST, LAST);
 
-/// Those before the last section.
+/// Those of models, tools and servers.
 const FIRST: &[Setting] = &joined::<{ table::SETTINGS.len() + mcp::SETTINGS.len() }>(table::SETTINGS, mcp::SETTINGS);
+
+/// Those of served mode, and of how things look.
+const LAST: &[Setting] = &joined::<{ serve::SETTINGS.len() + ui::SETTINGS.len() }>(serve::SETTINGS, ui::SETTINGS);
 
 /// One setting.
 #[derive(Clone, Copy, Debug)]

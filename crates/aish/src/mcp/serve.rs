@@ -7,11 +7,9 @@
 use crate::app::App;
 use crate::failure::{DONE, Failure};
 use crate::oneshot::eprint_line;
-use crate::signals;
+use crate::{signals, token};
 use aish_core::secret::Secret;
 use aish_mcp::serve::{Backend, http, stdio};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use calls::Calls;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,10 +24,6 @@ pub use caller::CALLER;
 
 /// Where the token is taken from when nothing else is named.
 const TOKEN_VARIABLE: &str = "AISH_MCP_SERVE_TOKEN";
-/// Characters of a token that somebody chose: fewer can be guessed.
-const TOKEN_CHARS_MIN: usize = 16;
-/// Random bytes of a token that is made here.
-const TOKEN_BYTES: usize = 32;
 
 /// How clients come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,12 +79,7 @@ pub async fn run(app: &App, door: &Door) -> Result<u8, Failure> {
         ..
     } = door
     {
-        // Commands of clients do not see it.
-        engine.update(|settings| {
-            let environment = settings.context.environment.iter();
-            let others = environment.filter(|(other, _)| other != name).cloned().collect();
-            settings.context.environment = Arc::new(others);
-        });
+        token::withhold(&engine, name);
     }
     let calls = Calls::new(engine, app.paths.config_file.clone());
     let served = serve(app, door, Arc::new(calls.clone())).await;
@@ -135,24 +124,11 @@ fn token_for(app: &App, token: &Token) -> Result<Option<(Secret, Known)>, Failur
         Token::Usual => TOKEN_VARIABLE,
         Token::Variable(name) => name,
     };
-    let set = app.environment.text(name).map(str::trim).filter(|set| !set.is_empty());
-    match (set, token) {
-        (Some(set), _) if set.chars().count() < TOKEN_CHARS_MIN => Err(Failure::usage(format!(
-            "the token in ${name} is too short: at least {TOKEN_CHARS_MIN} characters"
-        ))
-        .hint("`openssl rand -hex 32` makes one")),
-        (Some(set), _) => Ok(Some((Secret::new(set), Known::Yes))),
-        (None, Token::Variable(_)) => Err(Failure::usage(format!("--token-env: ${name} is not set"))),
-        (None, Token::Usual | Token::Nobody) => new_token().map(|token| Some((token, Known::No))),
+    match (token::in_variable(&app.environment, name)?, token) {
+        (Some(set), _) => Ok(Some((set, Known::Yes))),
+        (None, Token::Variable(name)) => token::named(&app.environment, name).map(|token| Some((token, Known::Yes))),
+        (None, Token::Usual | Token::Nobody) => token::fresh().map(|token| Some((token, Known::No))),
     }
-}
-
-fn new_token() -> Result<Secret, Failure> {
-    let mut bytes = [0; TOKEN_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::failed(format!("cannot make a token: {error}")).hint("set one in $AISH_MCP_SERVE_TOKEN")
-    })?;
-    Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 fn tell(bound: SocketAddr, token: Option<&(Secret, Known)>) {

@@ -49,6 +49,14 @@ fn defaults() {
             servers: Vec::new(),
             auto_approve: Default::default(),
         },
+        serve: ServeConfig {
+            listen: "127.0.0.1:8765".into(),
+            store: None,
+            hosts: Vec::new(),
+            pending_ttl_s: 7 * 24 * 60 * 60,
+            strict_call_id: false,
+            turns_max: 256,
+        },
     };
     assert_eq!(none.config, expected);
     assert_eq!(config(""), expected);
