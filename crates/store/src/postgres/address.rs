@@ -79,6 +79,10 @@ impl PostgresUrl {
     /// [`StoreError::Format`] if it cannot be read, or its authorities cannot; the text quotes nothing of it that may be secret.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         let split = split(text);
+        // What was not understood as ours must not be lost: it may have asked for encryption.
+        if ["sslmode", "sslrootcert"].iter().any(|name| split.rest.contains(name)) {
+            return Err(unreadable());
+        }
         // What the driver says of an address may quote a piece of its password.
         let mut config: Config = split.rest.parse().map_err(|_| unreadable())?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
@@ -121,9 +125,13 @@ fn split(text: &str) -> Split {
         mode: None,
         authorities: None,
     };
-    let Some((address, query)) = text.split_once('?') else {
+    // A password may hold a question mark; what the driver takes for the password ends with the first `@`.
+    let host = text.find('@').unwrap_or(0);
+    let Some(end) = text.get(host..).and_then(|rest| rest.find('?')) else {
         return split;
     };
+    let (address, query) = text.split_at(host + end);
+    let query = query.trim_start_matches('?');
     let mut theirs = Vec::new();
     for piece in query.split('&') {
         // A plus sign is one here, not a blank.
@@ -218,6 +226,11 @@ mod tests {
             SslMode::Require,
         );
         check(
+            "postgres://ann:se?cret=1@db/x?sslmode=require",
+            "postgres://ann@db:5432/x",
+            SslMode::Require,
+        );
+        check(
             "postgres://ann@localhost/x?sslmode=verify-full",
             "postgres://ann@localhost:5432/x",
             SslMode::Require,
@@ -234,7 +247,7 @@ mod tests {
     fn unreadable_addresses() {
         for address in [
             "postgres://ann:secret",
-            "postgres://ann:x?secret=y@db/x",
+            "postgres://db/x?application_name=a@b&sslmode=secret",
             "postgres://ann:x/secret@db:secret/x",
             "postgres://ann:secret@db/x?sslmode=secret",
             "postgres:///x",
