@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::IntoResponse as _;
 use futures_util::FutureExt as _;
-use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
 use std::panic::AssertUnwindSafe;
@@ -69,16 +69,21 @@ impl Service for Gateway {
 }
 
 /// Asks the routes, which are always ready. What panics there has lost one request and nothing else.
-pub(crate) async fn routed(mut router: Router, request: Request<Body>) -> Response<Body> {
+async fn routed(mut router: Router, request: Request<Body>) -> Response<Body> {
     let answering = AssertUnwindSafe(router.call(request)).catch_unwind();
-    let mut response = match answering.await {
+    let response = match answering.await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
         Err(_) => ApiError::new(ErrorKind::Internal, "this request could not be answered").into_response(),
     };
+    private(response)
+}
+
+/// An answer is what it says it is, and nobody keeps it for others, unless it says otherwise itself.
+fn private(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     let nosniff = (HeaderName::from_static("x-content-type-options"), "nosniff");
-    let no_store = (http::header::CACHE_CONTROL, "no-store");
+    let no_store = (CACHE_CONTROL, "no-store");
     for (name, value) in [nosniff, no_store] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -107,6 +112,5 @@ fn refused(refusal: Refusal) -> Response<Body> {
             head.headers.insert(name, value.clone());
         }
     }
-    debug_assert!(head.headers.contains_key(CONNECTION));
-    Response::from_parts(head, body)
+    private(Response::from_parts(head, body))
 }

@@ -1,0 +1,18 @@
+//! The API as a client sees it: requests to the routes in this process, a scripted model behind them, and the listener at a
+//! real socket.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "api/answers.rs"]
+mod answers;
+#[path = "api/bench.rs"]
+mod bench;
+#[path = "api/conversations.rs"]
+mod conversations;
+#[path = "api/listener.rs"]
+mod listener;
+#[path = "api/refusals.rs"]
+mod refusals;
+#[path = "api/sessions.rs"]
+mod sessions;
+#[path = "../../engine/tests/support/mod.rs"]
+mod support;
