@@ -5,7 +5,8 @@
 //! rebuild applies it to all events from the first. Both stores share it.
 //!
 //! **Waiting.** A session waits when its last turn is open and either a call was gated `ask` and has neither an answer
-//! nor a result, or a call asked something in the middle and was neither taken up nor declined, or the turn is suspended.
+//! nor a result, or a call asked something in the middle and was neither taken up nor declined, or the turn is suspended. A turn
+//! of a client elsewhere waits only while it is suspended: until it is, nobody could answer, and somebody has to drive it there.
 
 use crate::{Pending, PendingState, SessionSummary, StoreError};
 use aish_core::event::{Answer, Body, CallSource, Event};
@@ -131,9 +132,9 @@ impl SessionIndex {
 
     /// Whether the session waits; see the module's head.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.open_turn.is_some()
-            && (self.waiting_calls.iter().any(|waiting| waiting.needs_answer)
-                || self.pending.iter().any(|pending| pending.state == PendingState::Open))
+        let is_suspended = || self.pending.iter().any(|pending| pending.state == PendingState::Open);
+        let is_asking = || self.waiting_calls.iter().any(|waiting| waiting.needs_answer);
+        self.open_turn.is_some() && (is_suspended() || (!self.served && is_asking()))
     }
 
     /// The session's line in a list.

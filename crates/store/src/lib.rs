@@ -64,7 +64,7 @@ pub enum StoreError {
         /// How many it fits.
         count: usize,
     },
-    /// What a draft resumes does not wait any more: somebody else was faster, or it was never suspended.
+    /// What a draft resumes does not wait any more: somebody else was faster, or the turn is over.
     #[error("nothing waits under {0} any more")]
     Claimed(ContinuationId),
     /// A request of that key was made before.

@@ -14,7 +14,7 @@ use aish_core::event::{Body, Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -88,13 +88,7 @@ impl Ledger {
             .zip(drafts)
             .map(|(seq, draft)| draft.place(session, seq, time))
             .collect();
-        if let Some(key) = placed
-            .iter()
-            .filter_map(request_of)
-            .find(|asked| self.request(&asked.key).is_some())
-        {
-            return Err(StoreError::KeyUsed(key.key.clone()));
-        }
+        let mut keys = BTreeSet::new();
         let mut index = self
             .sessions
             .get(session)
@@ -103,6 +97,11 @@ impl Ledger {
         for event in &placed {
             index.check_claim(event)?;
             index.apply(event);
+            if let Some(asked) = request_of(event)
+                && (self.request(&asked.key).is_some() || !keys.insert(&asked.key))
+            {
+                return Err(StoreError::KeyUsed(asked.key.clone()));
+            }
         }
         let kept = self.sessions.entry(session.clone()).or_default();
         kept.index = index;

@@ -71,13 +71,12 @@ pub(super) fn abandoned(
     )?;
     let mut rows = statement.query([storable(quiet_since)])?;
     let mut abandoned = Vec::new();
-    while let Some(row) = rows.next()? {
+    while abandoned.len() < limit
+        && let Some(row) = rows.next()?
+    {
         let session = SessionId::new(row.get::<_, String>(0)?);
         if lease_record(connection, &session)?.is_none_or(|lease| lease.is_free(now)) {
             abandoned.push(session);
-        }
-        if abandoned.len() >= limit {
-            break;
         }
     }
     Ok(abandoned)
