@@ -6,7 +6,7 @@
 //! bounded time; what was being appended then is found out, not guessed.
 //!
 //! What is where: `address` where it is, `tls` its encryption, `pool` connections and patience, `schema` the tables, `write`
-//! appends, `derived` the indexes, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
+//! appends, `derived` the indexes, `rebuild` them again, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
 //! words that were said, `news` word of others' appends, `rows` what stands in a column, `fail` what a failure means.
 
 mod address;
@@ -16,6 +16,7 @@ mod lease;
 mod news;
 mod pool;
 mod read;
+mod rebuild;
 mod rows;
 mod schema;
 mod tls;
@@ -80,6 +81,27 @@ impl PostgresStore {
                 .boxed()
             })
             .await
+    }
+
+    /// Derives the summaries, the continuations and the keys again, from the events alone.
+    ///
+    /// # Errors
+    /// The database failed; the sessions that were not reached are as before.
+    pub async fn rebuild_indexes(&self) -> Result<(), StoreError> {
+        let attempt = "rebuilding the indexes of";
+        let sessions = self
+            .pool
+            .run(attempt, |client| async move { rebuild::sessions(client).await }.boxed())
+            .await?;
+        for session in sessions {
+            self.pool
+                .run(attempt, |client| {
+                    let session = session.clone();
+                    async move { rebuild::session(client, &session).await }.boxed()
+                })
+                .await?;
+        }
+        Ok(())
     }
 
     async fn append_all(&self, append: Append) -> Result<Vec<Event>, StoreError> {

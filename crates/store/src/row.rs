@@ -58,3 +58,20 @@ pub(crate) fn unreadable(session: &SessionId, seq: u64, what: &str, error: &dyn 
         "event {seq} of session {session} ({what}) cannot be read: {error}. `aish sessions export` still writes it as it is"
     ))
 }
+
+/// An event for an index only: one that cannot be read counts, and says nothing else.
+pub(crate) fn counted(session: &SessionId, raw: RawEvent) -> Event {
+    let body = Body::decode(&raw.kind, &raw.data).unwrap_or(Body::Unknown {
+        kind: raw.kind,
+        data: serde_json::Value::Null,
+    });
+    Event {
+        session: session.clone(),
+        seq: raw.seq,
+        turn: raw.turn,
+        time: raw.time,
+        version: raw.version,
+        content: raw.content,
+        body,
+    }
+}

@@ -89,8 +89,10 @@ pub(super) async fn claim(
         if let Body::Resumed(data) = &event.body {
             claim_one(transaction, &event.session, &data.continuation).await?;
         }
-        if let Some(asked) = request_of(event) {
-            take_key(transaction, event, asked).await?;
+        if let Some(asked) = request_of(event)
+            && !takes_key(transaction, event, asked).await?
+        {
+            return Err(Failure::Store(StoreError::KeyUsed(asked.key.clone())));
         }
         index.apply(event);
     }
@@ -119,8 +121,12 @@ async fn claim_one(transaction: &Transaction<'_>, session: &SessionId, id: &Cont
     }
 }
 
-/// Takes the key of a request, unless another one has it.
-async fn take_key(transaction: &Transaction<'_>, event: &Event, asked: &RequestKey) -> Result<(), Failure> {
+/// Takes the key of a request; false if another one has it.
+pub(super) async fn takes_key(
+    transaction: &Transaction<'_>,
+    event: &Event,
+    asked: &RequestKey,
+) -> Result<bool, Failure> {
     let insert = transaction
         .prepare_cached(
             "INSERT INTO aish.requests (key, session, seq, digest) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO NOTHING",
@@ -130,22 +136,28 @@ async fn take_key(transaction: &Transaction<'_>, event: &Event, asked: &RequestK
     let taken = transaction
         .execute(&insert, &[&key, &session, &signed(event.seq), &asked.digest.as_str()])
         .await?;
-    if taken == 0 {
-        return Err(Failure::Store(StoreError::KeyUsed(asked.key.clone())));
-    }
-    Ok(())
+    Ok(taken > 0)
 }
 
-/// Writes the session's row: a new one if nothing was expected, else the one that still is at the expected event.
+/// The model that the last turn among these events was begun for.
+pub(super) fn model_of(events: &[Event]) -> Option<&str> {
+    events.iter().rev().find_map(|event| {
+        let Body::TurnStarted(data) = &event.body else {
+            return None;
+        };
+        Some(data.model.as_str())
+    })
+}
+
+/// Writes the session's row: a new one if nothing was expected, else the one that still is at the expected event. Without a new
+/// `model` the old one stays.
 pub(super) async fn write_summary(
     transaction: &Transaction<'_>,
+    session: &SessionId,
     expected_seq: u64,
-    events: &[Event],
     index: &SessionIndex,
+    model: Option<&str>,
 ) -> Result<(), Failure> {
-    let Some(last) = events.last() else {
-        return Ok(());
-    };
     let sql = if expected_seq == 0 {
         "INSERT INTO aish.sessions
              (id, last_seq, created, updated, title, directory, open_turn, served, waiting, to_drive, awaits, model)
@@ -157,18 +169,12 @@ pub(super) async fn write_summary(
          WHERE id = $1 AND last_seq = $3"
     };
     let statement = transaction.prepare_cached(sql).await?;
-    let begun_for = events.iter().rev().find_map(|event| {
-        let Body::TurnStarted(data) = &event.body else {
-            return None;
-        };
-        Some(storable(&data.model))
-    });
     let written = transaction
         .execute(
             &statement,
             &[
-                &storable(last.session.as_str()),
-                &signed(last.seq),
+                &storable(session.as_str()),
+                &signed(index.events),
                 &signed(expected_seq),
                 &signed(index.created),
                 &signed(index.updated),
@@ -179,7 +185,7 @@ pub(super) async fn write_summary(
                 &index.is_waiting(),
                 &index.is_to_be_driven(),
                 &awaits(index),
-                &begun_for,
+                &model.map(storable),
             ],
         )
         .await?;

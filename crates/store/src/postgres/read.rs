@@ -33,7 +33,7 @@ pub(super) async fn load(client: &Object, session: &SessionId, after_seq: u64) -
 
 /// The events after `after_seq`, at most `limit`, as written.
 pub(super) async fn load_raw(
-    client: &Object,
+    client: &impl GenericClient,
     session: &SessionId,
     after_seq: u64,
     limit: usize,
@@ -52,7 +52,12 @@ pub(super) async fn load_raw(
     }
 }
 
-async fn page(client: &Object, session: &SessionId, after_seq: u64, limit: usize) -> Result<Vec<Row>, Failure> {
+async fn page(
+    client: &impl GenericClient,
+    session: &SessionId,
+    after_seq: u64,
+    limit: usize,
+) -> Result<Vec<Row>, Failure> {
     let select = client
         .prepare_cached(&format!(
             "SELECT {EVENT_COLUMNS} FROM aish.events WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT $3"

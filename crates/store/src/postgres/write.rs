@@ -147,7 +147,8 @@ async fn is_ours(transaction: &Transaction<'_>, append: &Append) -> Result<bool,
 async fn write(transaction: &Transaction<'_>, append: &Append, before: &SessionIndex) -> Result<(), Failure> {
     let after = derived::claim(transaction, before, &append.events).await?;
     // Nothing is sent behind this until it is known that nobody else made the session at the same moment.
-    derived::write_summary(transaction, append.expected_seq, &append.events, &after).await?;
+    let model = derived::model_of(&append.events);
+    derived::write_summary(transaction, &append.session, append.expected_seq, &after, model).await?;
     try_join(
         insert(transaction, append),
         derived::write_waits(transaction, &append.session, before, &after),

@@ -5,8 +5,9 @@ use super::fail::Failure;
 use super::read::load_raw;
 use super::waiting::storable;
 use crate::index::{SessionIndex, WaitingCall};
+use crate::row::counted;
 use crate::waiting::request_of;
-use crate::{Pending, PendingState, RawEvent, StoreError};
+use crate::{Pending, PendingState, StoreError};
 use aish_core::event::{Body, Event, RequestKey};
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
@@ -89,29 +90,12 @@ pub(super) fn rebuild(connection: &mut Connection) -> Result<(), Failure> {
             let batch = load_raw(&transaction, &session, after_seq, REBUILD_BATCH_EVENTS)?;
             let Some(last) = batch.last() else { break };
             after_seq = last.seq;
-            let events: Vec<Event> = batch.into_iter().map(|raw| event(&session, raw)).collect();
+            let events: Vec<Event> = batch.into_iter().map(|raw| counted(&session, raw)).collect();
             follow(&transaction, number, &events)?;
         }
     }
     transaction.commit()?;
     Ok(())
-}
-
-/// An event for the index only: one that cannot be read counts, and says nothing else.
-fn event(session: &SessionId, raw: RawEvent) -> Event {
-    let body = Body::decode(&raw.kind, &raw.data).unwrap_or(Body::Unknown {
-        kind: raw.kind,
-        data: serde_json::Value::Null,
-    });
-    Event {
-        session: session.clone(),
-        seq: raw.seq,
-        turn: raw.turn,
-        time: raw.time,
-        version: raw.version,
-        content: raw.content,
-        body,
-    }
 }
 
 /// The index as it stands; of the suspensions, those that wait.

@@ -1,10 +1,12 @@
 //! What a database may be like that is to hold a ledger, and what is said of one that cannot.
 
 use super::server::{PASSWORD_ENCODED, PostgresServer, USER};
-use super::{append, contents, says, session, store};
+use super::{append, contents, draft, resumed, says, session, store, suspended};
+use aish_core::id::ContinuationId;
 use aish_store::postgres::PostgresStore;
 use aish_store::{SessionFilter, Store as _};
 use futures_util::future::join_all;
+use serde_json::json;
 use std::net::TcpListener;
 
 async fn refusal(url: &str) -> String {
@@ -77,6 +79,47 @@ async fn what_cannot_be_used_is_told() {
         told.contains("listing the sessions of the ledger postgres://aish@127.0.0.1"),
         "{told}"
     );
+}
+
+/// What is derived of all sessions, as text.
+fn derived(server: &PostgresServer) -> Vec<String> {
+    let tables = [
+        "sessions ORDER BY id",
+        "waiting_calls ORDER BY session, position",
+        "pending ORDER BY seq",
+        "requests",
+    ];
+    tables
+        .map(|table| server.psql("test_1", &format!("SELECT * FROM aish.{table}")))
+        .into()
+}
+
+/// SPEC 9.5, 12: what is derived of the events can be made again from them alone.
+#[tokio::test]
+async fn indexes_can_be_rebuilt() {
+    let mut server = PostgresServer::start();
+    let replica = store(&server.database());
+    let served = json!({"model": "desk", "directory": "/w", "served": {"request": {"key": "k", "digest": "d"}}});
+    let asked = json!({"call_id": "call_1_1", "verdict": "ask", "rule": "default", "source": "builtin"});
+    let continuations = ["c1", "c2"].map(ContinuationId::new);
+    let drafts = vec![
+        draft("turn_started", &served),
+        says("what is this?"),
+        draft("call_gated", &asked),
+        suspended(&continuations[0]),
+        resumed(&continuations[0]),
+        suspended(&continuations[1]),
+    ];
+    append(&replica, &session(1), 0, drafts).await.unwrap();
+    // More than is read at once.
+    append(&replica, &session(2), 0, vec![says("x"); 2_500]).await.unwrap();
+    let before = derived(&server);
+    assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
+    server.psql("test_1", "TRUNCATE aish.sessions, aish.waiting_calls, aish.requests");
+    server.psql("test_1", "UPDATE aish.pending SET state = 'closed', call = NULL");
+    replica.rebuild_indexes().await.unwrap();
+    assert_eq!(derived(&server), before);
+    append(&replica, &session(2), 2_500, vec![says("on")]).await.unwrap();
 }
 
 /// SPEC 2.5: where a database answers before its disk has what it was told, it does not for us.

@@ -9,7 +9,13 @@ use std::sync::Arc;
 
 const REPLICAS: usize = 4;
 const ANSWERS: usize = 8;
+/// How many are raced for; another number by this variable.
 const CONTINUATIONS: u64 = 40;
+const CONTINUATIONS_VARIABLE: &str = "AISH_TEST_POSTGRES_CONTINUATIONS";
+
+fn continuations() -> u64 {
+    std::env::var(CONTINUATIONS_VARIABLE).map_or(CONTINUATIONS, |count| count.parse().unwrap())
+}
 
 /// SPEC 9.4: of answers that race on several replicas exactly one is appended, for each suspension.
 #[tokio::test]
@@ -17,7 +23,7 @@ async fn one_answer_wins() {
     let mut server = PostgresServer::start();
     let url = server.database();
     let replicas: Vec<Arc<PostgresStore>> = (0..REPLICAS).map(|_| Arc::new(store(&url))).collect();
-    for n in 0..CONTINUATIONS {
+    for n in 0..continuations() {
         let id = ContinuationId::new(format!("br-{n}"));
         let begun = vec![super::draft("turn_started", &serde_json::json!({})), suspended(&id)];
         append(replicas[0].as_ref(), &session(n), 0, begun).await.unwrap();
@@ -60,7 +66,7 @@ async fn one_request_takes_the_key() {
     let mut server = PostgresServer::start();
     let url = server.database();
     let replicas: Vec<Arc<PostgresStore>> = (0..REPLICAS).map(|_| Arc::new(store(&url))).collect();
-    for round in 0..CONTINUATIONS {
+    for round in 0..continuations() {
         let requests = (0..ANSWERS as u64).map(|n| {
             let replica = Arc::clone(&replicas[n as usize % REPLICAS]);
             tokio::spawn(async move {
