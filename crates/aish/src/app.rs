@@ -185,10 +185,11 @@ impl App {
     /// The same over another ledger.
     pub fn engine_over(&self, store: Arc<dyn Store>) -> (Arc<Engine>, Arc<Registry>) {
         let registry = Arc::new(Registry::new(self.config(), &self.environment));
+        let tools = crate::tools::builtin(registry.network(), Arc::clone(&store));
         let engine = Engine {
             store,
             models: Arc::clone(&registry) as Arc<dyn Models>,
-            tools: Arc::new(Offered::new(crate::tools::builtin(registry.network()))),
+            tools: Arc::new(Offered::new(tools)),
             asides: Arc::default(),
             owner: Owner::this_process(),
             redactor: self.redactor(),

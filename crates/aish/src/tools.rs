@@ -1,15 +1,28 @@
 //! The built-in tools as this program has them: those of the tools' crate, and those that need something of the program.
 
+use aish_engine::SearchMemory;
 use aish_provider::client::{self, Network, Timeouts};
+use aish_store::Store;
+use aish_tools::Tool;
 use aish_tools::set::ToolSet;
 use aish_tools::web::{Proxies, WebGetTool};
 use std::sync::Arc;
 
-/// The tools, in their fixed order. Nothing is connected to yet.
-pub fn builtin(network: Network) -> ToolSet {
+/// The tools, in their fixed order. Nothing is connected to or opened yet.
+pub fn builtin(network: Network, ledger: Arc<dyn Store>) -> ToolSet {
     let mut tools = ToolSet::builtin();
-    // Its name is nobody else's.
-    let _unique = tools.append(Arc::new(web_get(network)));
+    let more: [Arc<dyn Tool>; 2] = [Arc::new(web_get(network)), Arc::new(SearchMemory::over(ledger))];
+    for tool in more {
+        // Each has a name of its own.
+        let _unique = tools.append(tool);
+    }
+    tools
+}
+
+/// Those of these that other programs may call: what a person said is theirs.
+pub fn for_other_programs(tools: &ToolSet) -> ToolSet {
+    let mut tools = tools.clone();
+    tools.retain(|name| name != SearchMemory::NAME);
     tools
 }
 

@@ -59,6 +59,8 @@ pub enum Effect {
         #[serde(skip)]
         changed: Option<String>,
     },
+    /// Reads what the ledger holds of all sessions: what was said in them, by the person too.
+    Recall,
     /// Touches nothing but this session: its own processes (reading or stopping a background job), its list of tools.
     Internal,
 }
@@ -123,7 +125,7 @@ impl Action {
     /// True when nothing it touches is changed by it.
     pub fn is_read_only(&self) -> bool {
         self.effects.iter().all(|effect| match effect {
-            Effect::Read { .. } | Effect::Fetch { .. } | Effect::Internal => true,
+            Effect::Read { .. } | Effect::Fetch { .. } | Effect::Recall | Effect::Internal => true,
             Effect::Write { .. } | Effect::Execute { .. } | Effect::Remote | Effect::Delegate { .. } => false,
         })
     }
@@ -137,6 +139,7 @@ impl Action {
             | Effect::Fetch { .. }
             | Effect::Remote
             | Effect::Delegate { .. }
+            | Effect::Recall
             | Effect::Internal => None,
         })
     }
@@ -150,6 +153,7 @@ impl Action {
             | Effect::Fetch { .. }
             | Effect::Remote
             | Effect::Delegate { .. }
+            | Effect::Recall
             | Effect::Internal => None,
         })
     }
@@ -172,6 +176,7 @@ impl Action {
             | Effect::Execute { .. }
             | Effect::Fetch { .. }
             | Effect::Remote
+            | Effect::Recall
             | Effect::Internal => None,
         })
     }

@@ -25,6 +25,7 @@ pub mod id;
 pub mod image;
 pub mod limits;
 pub mod message;
+pub mod moment;
 pub mod parts;
 pub mod policy;
 pub mod projection;

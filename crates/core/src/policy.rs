@@ -10,7 +10,7 @@
 //! | 6 | an allow rule covers all it touches; of a command, the exact whole line | allow |
 //! | 7 | a command may be what a deny or ask rule speaks of, or may run it, and that cannot be told (SPEC 5.7) | ask (allow in `full`) |
 //! | 8 | allow rules cover every part of a command (SPEC 5.7), `auto_approve` or an approval of this tool for the session matches (the rules of the user's own servers only) | allow |
-//! | 9 | it only reads, inside the working tree, nothing that looks secret or private (a rule the user can remove) | allow |
+//! | 9 | it only reads, inside the working tree, nothing that looks secret or private, or in the ledger by search (a rule the user can remove) | allow |
 //! | 10 | the client executes it (SPEC 9.2): it has a person of its own to ask | allow |
 //! | 11 | mode `full` | allow |
 //! | 12 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, pages at public addresses, what a trusted server says reads or only adds (SPEC 5.8) | allow |
@@ -229,6 +229,7 @@ impl Policy {
             | Effect::Fetch { .. }
             | Effect::Remote
             | Effect::Delegate { .. }
+            | Effect::Recall
             | Effect::Internal => false,
         })
     }
@@ -282,7 +283,7 @@ impl Policy {
         let places = self.places();
         action.effects.iter().all(|effect| match effect {
             Effect::Read { path } => places.is_inside(path) && !is_secret_path(path) && !places.is_private(path),
-            Effect::Internal => true,
+            Effect::Recall | Effect::Internal => true,
             Effect::Write { .. }
             | Effect::Execute { .. }
             | Effect::Fetch { .. }
@@ -297,7 +298,7 @@ impl Policy {
         action.effects.iter().all(|effect| match effect {
             Effect::Read { path } => !is_sensitive(path),
             Effect::Write { path } => places.is_inside(path) && !is_protected_path(path) && !is_sensitive(path),
-            Effect::Internal => true,
+            Effect::Recall | Effect::Internal => true,
             Effect::Delegate { hint, .. } => match hint {
                 Hint::ReadOnly | Hint::Additive => true,
                 Hint::Unknown => false,

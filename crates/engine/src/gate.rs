@@ -8,13 +8,13 @@ use crate::lease::asked;
 use crate::offered::named_in;
 use crate::{EngineError, Pending, Settings};
 use aish_core::action::Action;
-use aish_core::event::{Body, CallGated, CallSource, Draft, readable_call};
+use aish_core::event::{Body, CallGated, CallSource, Draft, Event, readable_call};
 use aish_core::id::CallId;
 use aish_core::policy::{ApprovalMode, Verdict};
 use aish_core::sanitize::single_line;
 use aish_store::Durability;
 use aish_tools::web::Ahead;
-use aish_tools::{Cancel, Tool};
+use aish_tools::{Cancel, Place, Tool};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -128,6 +128,16 @@ impl Driver {
         let (policy, mode) = (settings.policy.clone(), self.mode(settings));
         let grants = self.session.grants().to_vec();
         Ahead::by(move |action| policy.onward(action, source, mode, &grants))
+    }
+
+    /// Where the current turn is in the ledger.
+    pub(crate) fn place(&self) -> Place {
+        let begins = |event: &&Event| matches!(event.body, Body::TurnStarted(_));
+        let start = self.session.events().iter().rev().find(begins);
+        Place {
+            session: self.session.id().clone(),
+            turn_start: start.map_or(0, |event| event.seq),
+        }
     }
 
     /// What a call would do. The error is for the model.

@@ -12,7 +12,7 @@ use aish_core::turn::{How, Job, Turn};
 use aish_core::{Action, Digest};
 use aish_store::Durability;
 use aish_tools::web::Ahead;
-use aish_tools::{Cancel, Hidden, Progress, Put, Ran, Tool, ToolContext, ToolOutput, WebAccess};
+use aish_tools::{Cancel, Hidden, Place, Progress, Put, Ran, Tool, ToolContext, ToolOutput, WebAccess};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -67,6 +67,7 @@ pub(crate) struct Ready {
     tool: Arc<dyn Tool>,
     action: Action,
     ahead: Ahead,
+    place: Place,
 }
 
 /// What calls that run are waited for with.
@@ -305,6 +306,7 @@ impl Driver {
             readable: readable_call(&name, arguments),
             name: name.clone(),
             ahead: self.ahead(inspected.source, settings),
+            place: self.place(),
             tool: inspected.tool,
             action: inspected.action,
         })
@@ -379,6 +381,7 @@ pub(crate) fn launch(call: Ready, turn: u64, settings: &Settings, notices: &Noti
     let context = ToolContext {
         hidden,
         web,
+        place: Some(call.place),
         ..settings.context.clone()
     };
     let (tool, action, stop) = (call.tool, call.action, stop.clone());

@@ -37,6 +37,7 @@ fn measure(bencher: Bencher<'_, '_>, line: &str) {
         output_bytes_max: KIB,
         hidden: Hidden::default(),
         web: aish_tools::WebAccess::default(),
+        place: None,
     };
     let policy = Policy {
         deny: rules("rm"),

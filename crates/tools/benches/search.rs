@@ -78,6 +78,7 @@ fn call(bencher: Bencher<'_, '_>, tool: &dyn Tool, arguments: &Value, count: u64
         output_bytes_max: OUTPUT_BYTES_MAX,
         hidden: aish_tools::Hidden::default(),
         web: aish_tools::WebAccess::default(),
+        place: None,
     };
     let action = tool.inspect(arguments, &context).unwrap();
     bencher.bench_local(|| {

@@ -16,6 +16,7 @@
 
 use aish_core::action::{Action, Effect};
 use aish_core::event::CallSource;
+use aish_core::id::SessionId;
 use aish_core::message::{Part, ToolSpec};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -52,6 +53,17 @@ pub struct ToolContext {
     pub hidden: Hidden,
     /// How far a call may reach into the network.
     pub web: WebAccess,
+    /// Where in the ledger the call is; `None` where it is in none.
+    pub place: Option<Place>,
+}
+
+/// A place in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The session.
+    pub session: SessionId,
+    /// The first event of the turn.
+    pub turn_start: u64,
 }
 
 /// Files that are not to be found by searching the folder above them, because a rule speaks of them by name.
@@ -207,9 +219,12 @@ const ASKS_NOTHING: &str = "The tool no longer asks what it asked";
 fn touched_path(action: &Action) -> Result<PathBuf, String> {
     let paths = action.effects.iter().rev().find_map(|effect| match effect {
         Effect::Read { path } | Effect::Write { path } => Some(path.clone()),
-        Effect::Execute { .. } | Effect::Fetch { .. } | Effect::Remote | Effect::Delegate { .. } | Effect::Internal => {
-            None
-        }
+        Effect::Execute { .. }
+        | Effect::Fetch { .. }
+        | Effect::Remote
+        | Effect::Delegate { .. }
+        | Effect::Recall
+        | Effect::Internal => None,
     });
     paths.ok_or_else(|| format!("The action of {} names no path", action.tool))
 }

@@ -144,6 +144,7 @@ mod tests {
             output_bytes_max: 1 << 20,
             hidden: crate::Hidden::default(),
             web: crate::WebAccess::default(),
+            place: None,
         }
     }
 

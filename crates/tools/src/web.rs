@@ -155,6 +155,7 @@ fn target(action: &Action) -> Result<(Url, Reach), String> {
         | Effect::Execute { .. }
         | Effect::Remote
         | Effect::Delegate { .. }
+        | Effect::Recall
         | Effect::Internal => None,
     });
     found.ok_or_else(|| format!("The action of {} names no address", action.tool))

@@ -95,7 +95,7 @@ impl Rule {
                 Effect::Execute { command, .. } => self.on_commands.as_ref().and_then(Pattern::exact) == Some(command),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
                 Effect::Fetch { url, .. } => wildcard(pattern, url),
-                Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
+                Effect::Remote | Effect::Delegate { .. } | Effect::Recall | Effect::Internal => false,
             })
     }
 
@@ -121,7 +121,7 @@ impl Rule {
                 Effect::Execute { .. } => self.fits_a_command(&looked.lines),
                 Effect::Read { path } | Effect::Write { path } => places.fits(pattern, path),
                 Effect::Fetch { url, .. } => wildcard(pattern, url),
-                Effect::Remote | Effect::Delegate { .. } | Effect::Internal => false,
+                Effect::Remote | Effect::Delegate { .. } | Effect::Recall | Effect::Internal => false,
             })
     }
 
@@ -154,6 +154,7 @@ fn site(action: &Action) -> Option<&str> {
         | Effect::Execute { .. }
         | Effect::Remote
         | Effect::Delegate { .. }
+        | Effect::Recall
         | Effect::Internal => None,
     })
 }

@@ -133,6 +133,7 @@ pub fn engine(
             output_bytes_max: OUTPUT_BYTES_MAX,
             hidden: aish_tools::Hidden::default(),
             web: aish_tools::WebAccess::default(),
+            place: None,
         },
     };
     Arc::new(Engine {

@@ -139,6 +139,7 @@ fn context() -> ToolContext {
         output_bytes_max: BYTES_MAX,
         hidden: Hidden::default(),
         web: aish_tools::WebAccess::default(),
+        place: None,
     }
 }
 

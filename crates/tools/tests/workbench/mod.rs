@@ -32,6 +32,7 @@ impl Place {
                 output_bytes_max: 1 << 20,
                 hidden: aish_tools::Hidden::default(),
                 web: aish_tools::WebAccess::default(),
+                place: None,
             },
         }
     }

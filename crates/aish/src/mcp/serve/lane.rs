@@ -1,6 +1,7 @@
 //! A lane: a session of the ledger in which the calls of clients happen, one after the other.
 
 use super::caller::{CALLER, Caller, OnlyCaller};
+use crate::tools::for_other_programs;
 use aish_core::event::ToolResult;
 use aish_core::limits::Limits;
 use aish_engine::{Driver, Engine, EngineError, Notice, Notices, Outcome, Routing};
@@ -40,7 +41,7 @@ impl Lane {
         let own = Engine {
             store: Arc::clone(&engine.store),
             models: Arc::new(OnlyCaller(Arc::clone(&caller))),
-            tools: Arc::new(aish_engine::Offered::new((*engine.tools.now()).clone())),
+            tools: Arc::new(aish_engine::Offered::new(for_other_programs(&engine.tools.now()))),
             asides: Arc::default(),
             owner: engine.owner.clone(),
             redactor: engine.redactor.clone(),

@@ -1,5 +1,6 @@
 //! What is offered to clients: the built-in tools, with what they honestly do to the world.
 
+use crate::tools::for_other_programs;
 use aish_engine::Engine;
 use aish_mcp::Hints;
 use aish_mcp::serve::Tool;
@@ -9,8 +10,9 @@ pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
     if !engine.settings().tools {
         return Vec::new();
     }
-    let specs = engine.tools.now().specs().into_iter();
+    let specs = for_other_programs(&engine.tools.now()).specs();
     specs
+        .into_iter()
         .map(|spec| Tool {
             hints: hints(&spec.name),
             spec,
@@ -47,11 +49,14 @@ fn hints(name: &str) -> Hints {
 mod tests {
     use super::*;
     use aish_provider::client::Network;
+    use std::sync::Arc;
 
     /// SPEC 6.10: annotations are honest; a tool that is added says what it does.
     #[test]
     fn every_tool_is_known() {
-        let read_only: Vec<String> = crate::tools::builtin(Network::default())
+        let ledger = Arc::new(aish_store::memory::MemoryStore::new());
+        let builtin = crate::tools::builtin(Network::default(), ledger);
+        let read_only: Vec<String> = for_other_programs(&builtin)
             .specs()
             .into_iter()
             .map(|spec| spec.name)

@@ -1,0 +1,145 @@
+//! `search_memory`: what a model finds of what was said before.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use aish_core::event::{Body, Command, Draft};
+use aish_core::id::SessionId;
+use aish_core::policy::Rule;
+use aish_engine::SearchMemory;
+use aish_provider::scripted::Act;
+use aish_store::memory::MemoryStore;
+use aish_store::{Durability, Store};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use support::{World, ask, asking, finish, results};
+
+/// 2026-11-21 23:59 UTC.
+const THEN_MS: u64 = 1_795_305_599_999;
+
+async fn said(store: &dyn Store, session: &SessionId, drafts: Vec<Draft>) {
+    let placed = store
+        .append(session, 0, drafts, THEN_MS, Durability::Committed, None)
+        .await;
+    placed.unwrap();
+}
+
+/// A world over this ledger whose model searches it, once for each query.
+fn searching(store: &Arc<MemoryStore>, queries: &[&str]) -> World {
+    let mut acts = Vec::new();
+    for query in queries {
+        let arguments = json!({ "query": query }).to_string();
+        acts.extend([Act::calls(&[(SearchMemory::NAME, &arguments)]), Act::text("found")]);
+    }
+    let ledger = Arc::clone(store) as Arc<dyn Store>;
+    let tool = Arc::new(SearchMemory::over(Arc::clone(&ledger)));
+    World::over(ledger, acts, vec![tool])
+}
+
+/// SPEC 4, 5.2: the places are told by time, session, speaker and a piece of what was said; nobody is asked.
+#[tokio::test]
+async fn what_was_said_is_found() {
+    let store = Arc::new(MemoryStore::new());
+    let session = SessionId::from_parts(7, 7);
+    let ran = Command {
+        line: "nixos-rebuild switch --flake".to_owned(),
+        ..Command::default()
+    };
+    let drafts = vec![
+        Draft::user(0, "How do I pin the flake?\nIt moved \u{1b}[31magain."),
+        Draft::new(0, "nixos-rebuild switch --flake", Body::Command(ran)),
+    ];
+    said(store.as_ref(), &session, drafts).await;
+    let world = searching(&store, &["flake"]);
+    let mut driver = world.driver();
+    finish(&mut driver, "what of the flake?").await;
+    let result = results(driver.session())[0];
+    assert!(result.success, "{result:?}");
+    let found: Value = serde_json::from_str(&result.output).unwrap();
+    assert_eq!(found["count"], 2);
+    let output = found["output"].as_str().unwrap();
+    let title = "How do I pin the flake? It moved";
+    for line in [
+        format!("2026-11-21 23:59 UTC, session {session} ({title}"),
+        "the user said:\n  How do I pin the flake? It moved".to_owned(),
+        "the user ran:\n  nixos-rebuild switch --flake".to_owned(),
+    ] {
+        assert!(output.contains(&line), "{line}: {output}");
+    }
+    assert!(
+        !output.contains('\u{1b}') && !output.contains("what of the flake"),
+        "{output}"
+    );
+}
+
+/// SPEC 4: the turn that asks does not find itself; an earlier one of its session is found.
+#[tokio::test]
+async fn the_own_question_is_left_out() {
+    let store = Arc::new(MemoryStore::new());
+    let world = searching(&store, &["zebra", "zebra"]);
+    let mut driver = world.driver();
+    finish(&mut driver, "a zebra, first").await;
+    finish(&mut driver, "a zebra, second").await;
+    let outputs: Vec<Value> = results(driver.session())
+        .iter()
+        .map(|result| serde_json::from_str(&result.output).unwrap())
+        .collect();
+    assert_eq!(outputs[0], json!({"output": "", "count": 0}));
+    assert_eq!(outputs[1]["count"], 1);
+    let output = outputs[1]["output"].as_str().unwrap();
+    assert!(
+        output.ends_with("this session, the user said:\n  a zebra, first"),
+        "{output}"
+    );
+}
+
+/// SPEC 4, 4.3: whatever is asked for is no error, and what is found is bounded.
+#[tokio::test]
+async fn any_query_and_bounded_answers() {
+    let store = Arc::new(MemoryStore::new());
+    let text = format!("needle {}", "hay ".repeat(500));
+    for n in 0..100 {
+        said(
+            store.as_ref(),
+            &SessionId::from_parts(n, 1),
+            vec![Draft::user(0, &text)],
+        )
+        .await;
+    }
+    let queries = ["needle", "\"", "NEAR(a, ^ *", "", "needle AND nothing*"];
+    let world = searching(&store, &queries);
+    let mut driver = world.driver();
+    for _ in queries {
+        finish(&mut driver, "go").await;
+    }
+    let results = results(driver.session());
+    let counts: Vec<u64> = results
+        .iter()
+        .map(|result| {
+            serde_json::from_str::<Value>(&result.output).unwrap()["count"]
+                .as_u64()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(counts, [12, 0, 0, 0, 0]);
+    assert!(results[0].output.len() < 6_000, "{}", results[0].output.len());
+}
+
+/// SPEC 5.1, 5.2: a rule about it holds, and so does taking away the rule that reading is not asked about.
+#[tokio::test]
+async fn it_is_judged() {
+    let store = Arc::new(MemoryStore::new());
+    let world = searching(&store, &["x"]);
+    world
+        .engine
+        .update(|settings| settings.policy.read_only_inside_tree = false);
+    let mut driver = world.driver();
+    assert_eq!(asking(ask(&mut driver, "go").await).len(), 1);
+    let world = searching(&store, &["x"]);
+    world
+        .engine
+        .update(|settings| settings.policy.deny = vec![Rule::parse(SearchMemory::NAME).unwrap()]);
+    let mut driver = world.driver();
+    finish(&mut driver, "go").await;
+    assert!(!results(driver.session())[0].success);
+}
