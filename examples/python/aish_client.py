@@ -15,9 +15,8 @@ import uuid
 from http.client import HTTPException
 
 REQUEST_TIMEOUT_S = 600  # a slow model takes minutes; the server says something at least this often
-TRIES_MAX = 8
 PAUSE_S_FIRST, PAUSE_S_MAX = 0.2, 10.0
-EVENT_LINE_BYTES_MAX = 16 << 20
+TRIES_MAX, EVENT_LINE_BYTES_MAX = 8, 16 << 20
 TRY_AGAIN = {408, 429, 502, 503, 504}
 SCHEMA_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
 
@@ -68,7 +67,7 @@ class Server:
     """Requests to one server. `on_text` is given the reply piece by piece while the model writes it."""
 
     def __init__(self, url, token, on_text=None):
-        self.url, self.token, self.on_text = url.rstrip("/"), token, on_text
+        self.url, self.token, self.on_text, self.said = url.rstrip("/"), token, on_text, ""
 
     def get(self, path):
         """A GET changes nothing, so trying again is always right."""
@@ -76,9 +75,8 @@ class Server:
 
     def post(self, path, body):
         """A POST that takes effect once, however often it has to be sent."""
-        headers = {"Idempotency-Key": str(uuid.uuid4()), "Content-Type": "application/json"}
-        if self.on_text:
-            headers["Accept"] = "text/event-stream"
+        accept = "text/event-stream" if self.on_text else "application/json"
+        headers = {"Idempotency-Key": str(uuid.uuid4()), "Content-Type": "application/json", "Accept": accept}
         return self._until_answered(lambda: self._once("POST", path, json.dumps(body).encode(), headers))
 
     def _until_answered(self, attempt):
@@ -96,7 +94,7 @@ class Server:
             time.sleep(wait_s)
 
     def _once(self, method, path, body, headers):
-        headers = {"Authorization": f"Bearer {self.token}", **headers}
+        headers, self.said = {"Authorization": f"Bearer {self.token}", **headers}, ""
         request = urllib.request.Request(self.url + path, data=body, headers=headers, method=method)
         with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S) as answer:
             if answer.headers.get_content_type() == "text/event-stream":
@@ -107,6 +105,7 @@ class Server:
         """Reads events up to the envelope, which comes last and is what a request without a stream would have answered."""
         for kind, data in events_of(answer):
             if kind == "delta" and data.get("type") == "text":
+                self.said += data["text"]
                 self.on_text(data["text"])
             elif kind == "envelope":
                 return data
@@ -178,4 +177,7 @@ class Agent:
                 answer = {"call_id": envelope["call_id"], "digest": envelope["digest"], "answer": verdict}
                 envelope = self.server.post(f"{session}/approval", answer)
             else:
+                # What a try that broke had streamed is not streamed again.
+                if self.server.on_text and not self.server.said.endswith(envelope["reply"]):
+                    self.server.on_text(envelope["reply"])
                 return envelope["reply"]

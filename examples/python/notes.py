@@ -46,8 +46,8 @@ def ask(pending):
 
 def main(arguments):
     token = os.environ.get("AISH_TOKEN") or Path(os.environ["AISH_TOKEN_FILE"]).read_text().strip()
-    url = os.environ.get("AISH_URL", "http://127.0.0.1:8765")
-    agent = Agent(url, token, tools, approve=ask, on_text=lambda text: print(shown(text), end="", flush=True))
+    url, tell = os.environ.get("AISH_URL", "http://127.0.0.1:8765"), lambda text: print(shown(text), end="", flush=True)
+    agent = Agent(url, token, tools, approve=ask, on_text=tell)
     if arguments[:1] == ["--resume"]:
         agent.conversation_id, arguments = arguments[1], arguments[2:]
         agent.go_on()
@@ -65,5 +65,3 @@ if __name__ == "__main__":
         main(sys.argv[1:])
     except (ApiError, OSError) as error:  # refused, or not to be reached
         sys.exit(f"notes: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)

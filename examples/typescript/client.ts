@@ -21,12 +21,9 @@ export interface Tool {
 
 type Named = { conversation_id: string; model: string; agentic: true; tools_used: string[] };
 type Waiting = Named & { session_id: string; call_id: string; tool_name: string; tool_input: Fields };
-/** The model is done. */
-export type Final = Named & { reply: string };
-/** A tool of ours is to be run. */
-export type ToolPending = Waiting & { tool_pending: true };
-/** A person is to say whether a tool of the server may run. */
-export type ApprovalPending = Waiting & { approval_pending: true; digest: string; reason: string };
+export type Final = Named & { reply: string }; // the model is done
+export type ToolPending = Waiting & { tool_pending: true }; // a tool of ours is to be run
+export type ApprovalPending = Waiting & { approval_pending: true; digest: string; reason: string }; // a person is asked
 export type Envelope = Final | ToolPending | ApprovalPending;
 
 /** What the server refused: `kind` is for programs, the message for people. */
@@ -46,6 +43,8 @@ const TRY_AGAIN = [408, 429, 502, 503, 504];
 
 /** Requests to one server. `onText` is given the reply piece by piece while the model writes it. */
 export class Server {
+  private said = "";
+
   constructor(private readonly url: string, private readonly token: string, private readonly onText?: (text: string) => void) {}
 
   /** A GET changes nothing, so trying again is always right. */
@@ -76,6 +75,7 @@ export class Server {
   }
 
   private async once(path: string, init: RequestInit, headers: Record<string, string>): Promise<unknown> {
+    this.said = "";
     const answer = await fetch(this.url.replace(/\/$/, "") + path, {
       ...init,
       headers: { Authorization: `Bearer ${this.token}`, ...headers },
@@ -90,11 +90,19 @@ export class Server {
   /** Reads events up to the envelope, which comes last and is what a request without a stream would have answered. */
   private async follow(body: ReadableStream<Uint8Array>): Promise<unknown> {
     for await (const { kind, data } of eventsOf(body)) {
-      const fields = JSON.parse(data) as { type?: string; text?: string };
-      if (kind === "delta" && fields.type === "text") this.onText?.(fields.text ?? "");
+      const { type, text = "", ...fields } = JSON.parse(data) as { type?: string; text?: string };
+      if (kind === "delta" && type === "text") {
+        this.said += text;
+        this.onText?.(text);
+      }
       if (kind === "envelope") return fields;
     }
     throw new Error("the stream ended before its envelope");
+  }
+
+  /** Tells a reply of which not all was streamed: what a try that broke had streamed is not streamed again. */
+  finish(reply: string): void {
+    if (!this.said.endsWith(reply)) this.onText?.(reply);
   }
 }
 
@@ -160,6 +168,7 @@ export class Agent {
         const answer = { call_id: envelope.call_id, digest: envelope.digest, answer: verdict };
         envelope = await this.server.post(`/api/sessions/${envelope.session_id}/approval`, answer);
       } else {
+        this.server.finish(envelope.reply);
         return envelope;
       }
     }

@@ -141,7 +141,8 @@ async fn open_store(app: &App, wanted: &Serve) -> Result<Arc<dyn Store>, Failure
         store.list(one).await?;
         return Ok(store);
     };
-    let store = PostgresStore::new(PostgresUrl::parse(url)?)?;
+    let address = PostgresUrl::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
+    let store = PostgresStore::new(address)?;
     store.check().await?;
     Ok(Arc::new(store))
 }

@@ -1,17 +1,14 @@
 //! Clients over HTTP: who is let in, both eras, and rudeness. Raw sockets: no client library would say such things.
 
-use crate::support::processes;
 use crate::support::sandbox::{Running, Sandbox};
+use crate::support::{http, processes};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 /// The token that the tests set.
 pub const TOKEN: &str = "a-token-for-the-tests";
-/// How long a server may take to say anything, in seconds.
-const SILENCE_S_MAX: u64 = 30;
 
 /// A server over HTTP, and its port.
 pub struct Served {
@@ -42,25 +39,13 @@ impl Served {
     }
 
     pub fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(SILENCE_S_MAX)))
-            .unwrap();
-        stream
+        http::connect(self.port).unwrap()
     }
 
     /// Sends a request with these headers; gives status, head and body.
     pub fn ask(&self, method: &str, headers: &[(&str, &str)], body: &str) -> (u16, String, String) {
-        let mut stream = self.connect();
-        let mut request = format!(
-            "{method} /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
-            body.len()
-        );
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
-        read_answer(&mut stream)
+        let answer = http::ask(self.port, method, "/mcp", headers, body).unwrap();
+        (answer.status, answer.head, answer.body)
     }
 
     /// Sends a message as a good client does, with further headers.
@@ -101,25 +86,6 @@ impl Served {
 pub fn session_of(head: &str) -> String {
     let id = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
     id.unwrap_or_else(|| panic!("no session: {head}")).to_owned()
-}
-
-/// Reads an answer to its end: status, head, body.
-fn read_answer(stream: &mut TcpStream) -> (u16, String, String) {
-    let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
-    loop {
-        match stream.read(&mut piece) {
-            Ok(0) => break,
-            Ok(count) => bytes.extend_from_slice(&piece[..count]),
-            // It said what it had to say and closed while we were still talking.
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.unwrap_or(0), head.to_lowercase(), body.to_owned())
 }
 
 /// The message that begins a session.
@@ -223,14 +189,14 @@ fn rude_clients() {
             body.len()
         );
         stream.write_all(request.as_bytes()).unwrap();
-        read_answer(&mut stream).0
+        http::read_response(&mut stream).unwrap().status
     };
     assert_eq!(ask(&many), 413);
     assert!((400..500).contains(&ask("nonsense")));
     let mut long_head = served.connect();
     let header = format!("X-Long: {}\r\n", "x".repeat(1 << 20));
     let _ = long_head.write_all(format!("{head}{header}\r\n").as_bytes());
-    assert!((400..500).contains(&read_answer(&mut long_head).0));
+    assert!((400..500).contains(&http::read_response(&mut long_head).unwrap().status));
     assert_eq!(served.post(&[], &initialize()).0, 200);
     let peak_kib = processes::peak_memory_kib(served.running.pid().as_raw_nonzero().get().unsigned_abs()).unwrap();
     assert!(peak_kib < 150 * 1024, "{peak_kib} KiB");

@@ -1,0 +1,31 @@
+//! `aish serve` in the hands of an app that runs its own tools: SPEC 9, rule by rule, on the real program.
+//!
+//! [`app`] is the fake app. [`chat`] is what a message leads to, [`results`] what answers lead to, [`once`] that an answer counts
+//! once, [`restarts`] that nothing of this is lost, [`batches`] several calls at once and approvals, [`doors`] who is let in,
+//! and [`examples`] the clients that are published.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
+
+mod support;
+
+#[path = "serve/app.rs"]
+mod app;
+#[path = "serve/batches.rs"]
+mod batches;
+#[path = "serve/chat.rs"]
+mod chat;
+#[path = "serve/doors.rs"]
+mod doors;
+#[path = "serve/examples.rs"]
+mod examples;
+#[path = "serve/once.rs"]
+mod once;
+#[path = "serve/restarts.rs"]
+mod restarts;
+#[path = "serve/results.rs"]
+mod results;
