@@ -5,10 +5,12 @@ use super::{PATIENCE, append, contents, says, session, store};
 use aish_core::id::SessionId;
 use aish_store::StoreError;
 use aish_store::postgres::PostgresStore;
+use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 /// How often the server crashes; another number by this variable.
 const CRASHES: usize = 5;
@@ -101,4 +103,34 @@ async fn a_crashing_server_loses_and_doubles_nothing() {
             "session {n} is not what was acknowledged"
         );
     }
+}
+
+/// How many appends are dropped on their way.
+const DROPPED: u32 = 300;
+
+/// SPEC 9.5, 12: an append that nobody waits for any more, wherever it was, is kept whole or not at all, and leaves no transaction
+/// open.
+#[tokio::test]
+async fn dropped_appends_leave_nothing_open() {
+    let mut server = PostgresServer::start();
+    let (replica, watched) = (store(&server.database()), session(1));
+    append(&replica, &watched, 0, vec![says("a"), says("b")]).await.unwrap();
+    for n in 0..DROPPED {
+        let seen = contents(&replica, &watched).await.len() as u64;
+        assert_eq!(seen % 2, 0, "half an append is kept");
+        // Anywhere between nothing sent and all done.
+        let patience = Duration::from_micros(u64::from(n) * 7);
+        let dropped = append(&replica, &watched, seen, vec![says("a"), says("b")]);
+        let _ = timeout(patience, dropped).await;
+    }
+    let sessions: Vec<SessionId> = (2..40).map(session).collect();
+    let appended = join_all(
+        sessions
+            .iter()
+            .map(|session| append(&replica, session, 0, vec![says("x")])),
+    )
+    .await;
+    assert!(appended.into_iter().all(|result| result.unwrap() == 1));
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'";
+    assert_eq!(server.psql("test_1", open), "0");
 }
