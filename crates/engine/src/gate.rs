@@ -36,7 +36,8 @@ impl Driver {
                 continue;
             };
             let (name, arguments) = (&call.function.name, &call.function.arguments);
-            let is_in_doubt = match named_in(&self.tools(&settings), name) {
+            let tools = self.tools(&settings);
+            let is_in_doubt = match named_in(&tools, self.known_as(&tools, name)) {
                 None => true,
                 Some(_) => self
                     .inspect(name, arguments, &settings)
