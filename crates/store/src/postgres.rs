@@ -5,7 +5,7 @@
 //! are made or brought to this version then. A database that restarts, or a connection that breaks, is waited for, for a
 //! bounded time; what was being appended then is found out, not guessed.
 //!
-//! What is where: `address` where it is, `tls` its encryption, `pool` connections and patience, `schema` the tables, `write`
+//! What is where: `address` where it is, `password` what lets us in, `tls` its encryption, `pool` connections and patience, `schema` the tables, `write`
 //! appends, `derived` the indexes, `rebuild` them again, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
 //! words that were said, `news` word of others' appends, `rows` what stands in a column, `fail` what a failure means.
 
@@ -14,6 +14,7 @@ mod derived;
 mod fail;
 mod lease;
 mod news;
+mod password;
 mod pool;
 mod read;
 mod rebuild;

@@ -109,6 +109,11 @@ impl PostgresUrl {
             config,
         })
     }
+
+    /// Its first host, a directory where the server is on a unix socket, and its port.
+    pub(super) fn first_host(&self) -> (String, u16) {
+        hosts(&self.config).into_iter().next().unwrap_or_default()
+    }
 }
 
 fn unreadable() -> StoreError {
@@ -176,19 +181,24 @@ fn is_on_this_machine(host: &Host) -> bool {
     }
 }
 
-fn shown(config: &Config) -> String {
+fn hosts(config: &Config) -> Vec<(String, u16)> {
     let ports = config.get_ports();
     // One port is for all hosts.
     let port = |n: usize| ports.get(n).or(ports.first()).copied().unwrap_or(PORT);
-    let hosts: Vec<String> = config
-        .get_hosts()
-        .iter()
-        .enumerate()
+    let hosts = config.get_hosts().iter().enumerate();
+    hosts
         .map(|(n, host)| match host {
-            Host::Tcp(name) => format!("{name}:{}", port(n)),
+            Host::Tcp(name) => (name.clone(), port(n)),
             #[cfg(unix)]
-            Host::Unix(path) => format!("{}:{}", path.display(), port(n)),
+            Host::Unix(path) => (path.display().to_string(), port(n)),
         })
+        .collect()
+}
+
+fn shown(config: &Config) -> String {
+    let hosts: Vec<String> = hosts(config)
+        .into_iter()
+        .map(|(host, port)| format!("{host}:{port}"))
         .collect();
     let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();

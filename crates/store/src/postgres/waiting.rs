@@ -63,6 +63,9 @@ pub(super) async fn request(client: &Object, key: &str) -> Result<Option<KnownRe
     .transpose()
 }
 
+/// Events that are compared to give the best of them first: a word that stands everywhere is not worth more.
+const COMPARED_MAX: usize = 20_000;
+
 /// Finds events that hold everything that is looked for.
 pub(super) async fn search(client: &Object, query: &Query, limit: usize) -> Result<Vec<Hit>, Failure> {
     let first = query.terms.first().and_then(|term| term.split(' ').next());
@@ -71,8 +74,10 @@ pub(super) async fn search(client: &Object, query: &Query, limit: usize) -> Resu
     };
     let select = client
         .prepare_cached(&format!(
-            "SELECT {EVENT_COLUMNS}, session FROM aish.events, CAST($1::text AS tsquery) AS wanted
-             WHERE words @@ wanted ORDER BY ts_rank_cd(words, wanted) DESC, time DESC LIMIT $2"
+            "SELECT {EVENT_COLUMNS}, session FROM
+                 (SELECT *, ts_rank_cd(words, CAST($1::text AS tsquery)) AS worth FROM aish.events
+                  WHERE words @@ CAST($1::text AS tsquery) LIMIT {COMPARED_MAX}) AS found
+             ORDER BY worth DESC, time DESC LIMIT $2"
         ))
         .await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
