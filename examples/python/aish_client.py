@@ -23,7 +23,6 @@ SCHEMA_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean",
 
 class ApiError(Exception):
     """What the server refused: `status`, `kind` (a word for programs), message and hint (for people)."""
-
     def __init__(self, status, error):
         self.status, self.kind = status, error.get("kind", "unknown")
         super().__init__(f"{status} {self.kind}: {error.get('message')} {error.get('hint') or ''}")
@@ -65,7 +64,6 @@ class Tools:
 
 class Server:
     """Requests to one server. `on_text` is given the reply piece by piece while the model writes it."""
-
     def __init__(self, url, token, on_text=None):
         self.url, self.token, self.on_text, self.said = url.rstrip("/"), token, on_text, ""
 
@@ -109,6 +107,8 @@ class Server:
                 self.on_text(data["text"])
             elif kind == "envelope":
                 return data
+            elif kind == "error":
+                raise HTTPException(data["error"]["message"])
         raise HTTPException("the stream ended before its envelope")
 
 

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from "node:crypto"; // in a browser: crypto.randomUUID
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Json = null | boolean | number | string | Json[] | Fields;
 export type Fields = { [key: string]: Json };
 
 /** A function that a model may call. What it returns goes to the model: text as it is, anything else as JSON. */
@@ -35,8 +35,7 @@ export class ApiError extends Error {
 
 const REQUEST_TIMEOUT_MS = 600_000; // a slow model takes minutes
 const TRIES_MAX = 8;
-const PAUSE_MS_FIRST = 200;
-const PAUSE_MS_MAX = 10_000;
+const [PAUSE_MS_FIRST, PAUSE_MS_MAX] = [200, 10_000];
 const RETRY_AFTER_S_MAX = 60;
 const EVENT_CHARS_MAX = 16 << 20;
 const TRY_AGAIN = [408, 429, 502, 503, 504];
@@ -95,6 +94,7 @@ export class Server {
         this.said += text;
         this.onText?.(text);
       }
+      if (kind === "error") throw new Error(data);
       if (kind === "envelope") return fields;
     }
     throw new Error("the stream ended before its envelope");

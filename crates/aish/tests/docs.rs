@@ -283,3 +283,30 @@ fn providers_are_documented() {
         &differences(&documented, &real, "docs/models.md"),
     );
 }
+
+/// SPEC 9.8: the errors that the developer of an app reads about are those there are, with their statuses.
+#[test]
+fn error_kinds_are_documented() {
+    let row = |kind: &aish_server::ErrorKind| {
+        let status = kind.status().as_u16();
+        format!("| `{}` | {status} | {} |", kind.word(), kind.meaning())
+    };
+    let real: BTreeSet<String> = aish_server::ErrorKind::ALL.iter().map(row).collect();
+    let text = fs::read_to_string(root().join("docs/serve.md")).unwrap();
+    let section = text
+        .split("\n## Errors\n")
+        .nth(1)
+        .unwrap()
+        .split("\n## ")
+        .next()
+        .unwrap();
+    let documented: BTreeSet<String> = section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(str::to_owned)
+        .collect();
+    expect_none(
+        "the errors of docs/serve.md",
+        &differences(&documented, &real, "docs/serve.md"),
+    );
+}
