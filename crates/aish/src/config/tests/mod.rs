@@ -8,7 +8,7 @@ mod project;
 mod reach;
 
 use super::resolved::{
-    ApprovalConfig, Cwd, CwdBase, EditMode, McpConfig, McpTransport, ShellConfig, ToolsConfig, UiConfig,
+    ApprovalConfig, Cwd, CwdBase, EditMode, McpConfig, McpTransport, ServeConfig, ShellConfig, ToolsConfig, UiConfig,
 };
 use super::*;
 use crate::paths::Environment;
