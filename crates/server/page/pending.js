@@ -74,7 +74,7 @@ function approval(envelope, shown, buttons, send) {
     null,
     heading('May this call run?'),
     called(envelope, shown),
-    h('dl', { class: 'facts' }, h('dt', null, 'Asked because'), h('dd', null, envelope.reason ?? 'policy asks'), h('dt', null, 'Digest'), h('dd', null, h('code', { class: 'digest' }, envelope.digest ?? 'none'))),
+    h('dl', { class: 'facts' }, h('dt', null, 'Rule'), h('dd', null, envelope.reason ?? 'none'), h('dt', null, 'Digest'), h('dd', null, h('code', { class: 'digest' }, envelope.digest ?? 'none'))),
     h('div', { class: 'field' }, h('label', { for: 'reason' }, 'Reason for a no (optional)'), reason),
     h('div', { class: 'answers' }, buttons),
   );

@@ -6,7 +6,7 @@ import { h, oneLine } from './dom.js';
 import { ask } from './pending.js';
 import { plot } from './plots.js';
 import { begin, Session } from './session.js';
-import { firstLine } from './sessions.js';
+import { firstLine, folder } from './sessions.js';
 import { Transcript } from './transcript.js';
 
 const MESSAGE_CHARS_MAX = 1_000_000;
@@ -137,8 +137,8 @@ export class Room {
     const session = this.#session;
     const title = session ? firstLine(session.summary.title) : 'New session';
     at('title').replaceChildren(h('span', { dir: 'auto' }, title));
-    const facts = [session?.conversation.model, session?.summary.directory].filter(Boolean).join(' · ');
-    at('about').replaceChildren(h('span', null, facts));
+    const facts = [session?.conversation.model, folder(session?.summary.directory)].filter(Boolean).join(' · ');
+    at('about').replaceChildren(h('span', { title: session?.summary.directory ?? null }, facts));
     document.title = oneLine(`${session?.pending ? '● ' : ''}${title} – aish`);
   }
 

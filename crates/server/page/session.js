@@ -75,7 +75,7 @@ export class Session {
       const page = await this.api.get(`${sessionPath(this.id)}?after=${at}&limit=${MORE_EVENTS}`, this.#over.signal);
       this.summary = page.session ?? this.summary;
       this.view.items(page.events.flatMap((event) => this.conversation.append(event)));
-      this.#become(page.state ?? 'idle', page.pending ?? null);
+      this.#become(page.state ?? 'idle', wants(page.pending) ? page.pending : null);
       at = page.events.at(-1)?.seq ?? at;
       if (!page.more || page.events.length === 0) return;
     }

@@ -124,8 +124,7 @@ export class SessionList {
 }
 
 function row(session, now) {
-  const folder = session.directory ? String(session.directory).split('/').filter(Boolean).at(-1) : null;
-  const facts = [session.model, folder, plural(session.events ?? 0, 'event')].filter(Boolean).join(' · ');
+  const facts = [session.model, folder(session.directory), plural(session.events ?? 0, 'event')].filter(Boolean).join(' · ');
   const title = firstLine(session.title);
   return h(
     'a',
@@ -134,6 +133,11 @@ function row(session, now) {
     h('span', { class: 'facts' }, h('time', { datetime: new Date(session.updated).toISOString(), title: date(session.updated) }, ago(session.updated, now)), ` · ${facts}`),
     session.waiting ? h('span', { class: 'badge' }, 'waiting') : null,
   );
+}
+
+/** The name of the folder that a session works in; null for none. */
+export function folder(directory) {
+  return String(directory ?? '').split('/').findLast(Boolean) ?? null;
 }
 
 /** What a session is called: the first line of its title. */
