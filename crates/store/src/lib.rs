@@ -23,7 +23,7 @@ pub mod sqlite;
 mod typed;
 mod waiting;
 
-pub use waiting::{Hit, KnownRequest, Pending, PendingState};
+pub use waiting::{Hit, KnownRequest, Pending, PendingState, WaitingCount};
 
 /// How often a store looks whether others have written, while somebody asks, in milliseconds.
 pub const NEWS_EVERY_MS: u64 = 200;
@@ -298,6 +298,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The disk failed.
     fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>>;
+
+    /// How many sessions wait, by what for.
+    ///
+    /// # Errors
+    /// The disk failed.
+    fn waiting_count(&self) -> BoxFuture<'_, Result<WaitingCount, StoreError>>;
 
     /// Suspensions that wait and had to be over by `now`, at most `limit`, in any order.
     ///

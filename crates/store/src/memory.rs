@@ -8,7 +8,7 @@ use crate::typed::Gathered;
 use crate::waiting::{request_of, searchable};
 use crate::{
     Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, PendingState, RawEvent, SessionFilter,
-    SessionSummary, Store, StoreError, TypedKind, TypedLine,
+    SessionSummary, Store, StoreError, TypedKind, TypedLine, WaitingCount,
 };
 use aish_core::event::{Body, Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -299,6 +299,24 @@ impl Store for MemoryStore {
             let known = ledger.sessions.get(session).map(|session| session.index.pending.iter());
             let open = known.and_then(|mut pending| pending.find(|pending| pending.state == PendingState::Open));
             Ok(open.cloned())
+        }
+        .boxed()
+    }
+
+    fn waiting_count(&self) -> BoxFuture<'_, Result<WaitingCount, StoreError>> {
+        async move {
+            let ledger = self.ledger();
+            let waiting = ledger.sessions.values().map(|session| &session.index);
+            let mut count = WaitingCount::default();
+            for index in waiting.filter(|index| index.is_waiting()) {
+                let is_asking = index.waiting_calls.iter().any(|waiting| waiting.needs_answer);
+                *(if is_asking {
+                    &mut count.approval
+                } else {
+                    &mut count.client
+                }) += 1;
+            }
+            Ok(count)
         }
         .boxed()
     }

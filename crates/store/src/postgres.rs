@@ -29,7 +29,7 @@ pub use address::PostgresUrl;
 use crate::query::Query;
 use crate::{
     Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
-    TypedLine,
+    TypedLine, WaitingCount,
 };
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -212,6 +212,14 @@ impl Store for PostgresStore {
             .run("searching", move |client| {
                 let session = session.clone();
                 async move { waiting::waiting_under(client, &session).await }.boxed()
+            })
+            .boxed()
+    }
+
+    fn waiting_count(&self) -> BoxFuture<'_, Result<WaitingCount, StoreError>> {
+        self.pool
+            .run("counting", |client| {
+                async move { waiting::waiting_count(client).await }.boxed()
             })
             .boxed()
     }

@@ -22,7 +22,7 @@ mod write;
 use crate::query::Query;
 use crate::{
     Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, RawEvent, SessionFilter, SessionSummary,
-    Store, StoreError, TypedLine,
+    Store, StoreError, TypedLine, WaitingCount,
 };
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -228,6 +228,10 @@ impl Store for SqliteStore {
     fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
         let session = session.clone();
         self.ask(move |ledger| ledger.waiting_under(&session)).boxed()
+    }
+
+    fn waiting_count(&self) -> BoxFuture<'_, Result<WaitingCount, StoreError>> {
+        self.ask(Ledger::waiting_count).boxed()
     }
 
     fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {

@@ -32,6 +32,15 @@ pub enum PendingState {
     Closed,
 }
 
+/// How many sessions wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitingCount {
+    /// For their client, to execute a call.
+    pub client: u64,
+    /// For somebody's yes or no, or for what a call asks.
+    pub approval: u64,
+}
+
 /// A request that was made under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRequest {

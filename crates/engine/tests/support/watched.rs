@@ -5,7 +5,7 @@ use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use aish_store::{
     Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
-    TypedLine,
+    TypedLine, WaitingCount,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::sync::Arc;
@@ -150,6 +150,10 @@ impl Store for Watched {
 
     fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
         self.inner.waiting_under(session)
+    }
+
+    fn waiting_count(&self) -> BoxFuture<'_, Result<WaitingCount, StoreError>> {
+        self.inner.waiting_count()
     }
 
     fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {

@@ -5,7 +5,7 @@ use super::fail::Failure;
 use super::rows::{self, EVENT_COLUMNS, signed, storable, unsigned, wanted};
 use crate::query::{Query, snippet};
 use crate::waiting::searchable;
-use crate::{Hit, KnownRequest, Pending};
+use crate::{Hit, KnownRequest, Pending, WaitingCount};
 use aish_core::action::Digest;
 use aish_core::id::{ContinuationId, SessionId};
 use deadpool_postgres::{GenericClient, Object};
@@ -32,6 +32,22 @@ pub(super) async fn waiting_under(client: &Object, session: &SessionId) -> Resul
         .await?;
     let row = client.query_opt(&select, &[&storable(session.as_str())]).await?;
     row.as_ref().map(pending).transpose()
+}
+
+/// How many sessions wait.
+pub(super) async fn waiting_count(client: &Object) -> Result<WaitingCount, Failure> {
+    let select = client
+        .prepare_cached(
+            "SELECT count(*) FILTER (WHERE NOT asks), count(*) FILTER (WHERE asks)
+             FROM (SELECT coalesce(bool_or(needs_answer), false) AS asks
+                   FROM aish.sessions LEFT JOIN aish.waiting_calls ON session = id WHERE waiting GROUP BY id) AS waits",
+        )
+        .await?;
+    let row = client.query_one(&select, &[]).await?;
+    Ok(WaitingCount {
+        client: unsigned(row.try_get(0)?),
+        approval: unsigned(row.try_get(1)?),
+    })
 }
 
 /// Suspensions that wait although their time is over.

@@ -7,7 +7,7 @@ use super::{derived, health, open, read, search, waiting, write};
 use crate::query::Query;
 use crate::{
     Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError,
-    TypedLine,
+    TypedLine, WaitingCount,
 };
 use aish_core::event::Event;
 use aish_core::id::{ContinuationId, SessionId};
@@ -84,6 +84,10 @@ impl Ledger {
 
     pub(super) fn waiting_under(&mut self, session: &SessionId) -> Result<Option<Pending>, StoreError> {
         self.with("searching", |connection| waiting::waiting_under(connection, session))
+    }
+
+    pub(super) fn waiting_count(&mut self) -> Result<WaitingCount, StoreError> {
+        self.with("counting", |connection| waiting::waiting_count(connection))
     }
 
     pub(super) fn expired(&mut self, now: u64, limit: usize) -> Result<Vec<Pending>, StoreError> {

@@ -3,7 +3,7 @@
 
 use super::fail::Failure;
 use super::write::lease_record;
-use crate::{KnownRequest, Pending, PendingState};
+use crate::{KnownRequest, Pending, PendingState, WaitingCount};
 use aish_core::action::Digest;
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -47,6 +47,23 @@ pub(super) fn waiting_under(connection: &Connection, session: &SessionId) -> Res
         .query_row([session.as_str()], read_pending)
         .optional()?;
     Ok(found)
+}
+
+/// How many sessions wait.
+pub(super) fn waiting_count(connection: &Connection) -> Result<WaitingCount, Failure> {
+    let count = connection
+        .prepare_cached(
+            "SELECT count(*) - coalesce(sum(asks), 0), coalesce(sum(asks), 0)
+             FROM (SELECT coalesce(max(needs_answer), 0) AS asks
+                   FROM summaries LEFT JOIN waiting_calls USING (number) WHERE waiting GROUP BY number)",
+        )?
+        .query_row([], |row| {
+            Ok(WaitingCount {
+                client: row.get(0)?,
+                approval: row.get(1)?,
+            })
+        })?;
+    Ok(count)
 }
 
 /// Suspensions that wait although their time is over.

@@ -216,3 +216,47 @@ async fn what_nobody_drives_is_found() {
         assert_eq!(abandoned(store, 9).await, [1, 3, 6].map(session), "{name}");
     }
 }
+
+/// SPEC 9.8: how many sessions wait is counted by what for; one that runs or is over is none of them.
+#[tokio::test]
+async fn those_that_wait_are_counted() {
+    let call = |verdict: &str, source: &str| {
+        let name = json!({"name": "t", "arguments": "{}"});
+        let gated = json!({"call_id": "call_1_1", "verdict": verdict, "rule": "", "digest": "d", "source": source});
+        vec![
+            served(None),
+            draft(
+                "tool_call",
+                &json!({"id": "call_1_1", "type": "function", "function": name}),
+            ),
+            draft("call_gated", &gated),
+        ]
+    };
+    for Fixture { name, store, .. } in &fixtures() {
+        let count = async || {
+            let count = store.waiting_count().await.unwrap();
+            (count.client, count.approval)
+        };
+        assert_eq!(count().await, (0, 0), "{name}");
+        for (n, drafts) in [
+            (1, call("allow", "client")),
+            (2, call("allow", "client")),
+            (3, call("ask", "builtin")),
+            (4, call("ask", "builtin")),
+        ] {
+            append(store.as_ref(), &session(n), 0, drafts).await.unwrap();
+        }
+        assert_eq!(count().await, (0, 0), "{name}: nothing is suspended yet");
+        for n in 1..=3 {
+            let id = format!("c{n}");
+            append(store.as_ref(), &session(n), 3, vec![suspended(&id, None)])
+                .await
+                .unwrap();
+        }
+        assert_eq!(count().await, (2, 1), "{name}");
+        append(store.as_ref(), &session(1), 4, vec![resumed("c1"), result(), ended()])
+            .await
+            .unwrap();
+        assert_eq!(count().await, (1, 1), "{name}");
+    }
+}
