@@ -34,9 +34,14 @@ use reach::Clients;
 use reqwest::{ClientBuilder, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 /// The tool's name.
 const NAME: &str = "web_get";
+/// Pages that are fetched at once; others wait. Each may be as large as the limit.
+const FETCHES_MAX: usize = 6;
+/// Pages that are made text of at once, which takes as much memory again, and a processor.
+const READINGS_MAX: usize = 2;
 /// Of an address from which a secret was taken before the model saw it (SPEC 10.5).
 const REDACTED: &str =
     "Parameter url carries a redaction placeholder: the hidden value is not known to you, and is not sent";
@@ -70,6 +75,8 @@ pub struct WebGetTool {
     spec: ToolSpec,
     limits: WebLimits,
     clients: Clients,
+    fetches: Semaphore,
+    readings: Semaphore,
 }
 
 #[derive(Serialize)]
@@ -98,6 +105,8 @@ impl WebGetTool {
             },
             limits: WebLimits::default(),
             clients: Clients::new(Box::new(make), proxies),
+            fetches: Semaphore::new(FETCHES_MAX),
+            readings: Semaphore::new(READINGS_MAX),
         }
     }
 
@@ -126,6 +135,31 @@ impl WebGetTool {
                 reach,
             }],
         }
+    }
+
+    async fn get(&self, action: &Action, context: &ToolContext, cancel: Cancel) -> ToolOutput {
+        // Neither is ever closed.
+        let _fetching = self.fetches.acquire().await;
+        let response = match self.fetched(action, context).await {
+            Err(message) => return ToolOutput::error(message),
+            Ok(Fetched::Response(response)) => response,
+            Ok(Fetched::Elsewhere { status, from, to }) => {
+                let output = format!(
+                    "[{from} redirects to {to}, which nobody was asked about: to go on, call {NAME} with that address]"
+                );
+                return result(&output, status, "", &format!("{status} redirects to {to}"));
+            }
+        };
+        let _reading = self.readings.acquire().await;
+        let (bytes_max, body_bytes_max) = (context.output_bytes_max, self.limits.body_bytes_max);
+        run_blocking(cancel, move |stop| {
+            match content::text(&response, body_bytes_max, bytes_max, stop) {
+                _ if stop.is_set() => ToolOutput::error(CANCELLED),
+                Err(message) => ToolOutput::error(message),
+                Ok(text) => page(&response, &text),
+            }
+        })
+        .await
     }
 
     async fn fetched(&self, action: &Action, context: &ToolContext) -> Result<Fetched, String> {
@@ -184,30 +218,11 @@ impl Tool for WebGetTool {
         mut cancel: Cancel,
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let fetched = tokio::select! {
+            let stopped = cancel.clone();
+            tokio::select! {
                 biased;
-                () = cancelled(&mut cancel) => return ToolOutput::error(CANCELLED),
-                fetched = self.fetched(action, context) => fetched,
-            };
-            let (bytes_max, body_bytes_max) = (context.output_bytes_max, self.limits.body_bytes_max);
-            match fetched {
-                Err(message) => ToolOutput::error(message),
-                Ok(Fetched::Elsewhere { status, from, to }) => {
-                    let output = format!(
-                        "[{from} redirects to {to}, which nobody was asked about: to go on, call {NAME} with that address]"
-                    );
-                    result(&output, status, "", &format!("{status} redirects to {to}"))
-                }
-                Ok(Fetched::Response(response)) => {
-                    run_blocking(cancel, move |stop| {
-                        match content::text(&response, body_bytes_max, bytes_max, stop) {
-                            _ if stop.is_set() => ToolOutput::error(CANCELLED),
-                            Err(message) => ToolOutput::error(message),
-                            Ok(text) => page(&response, &text),
-                        }
-                    })
-                    .await
-                }
+                () = cancelled(&mut cancel) => ToolOutput::error(CANCELLED),
+                output = self.get(action, context, stopped) => output,
             }
         })
     }

@@ -5,7 +5,10 @@ use super::html;
 use crate::capture::Capture;
 use crate::files::text::{self, NotText};
 use crate::work::Stop;
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{CoderResult, Encoding, UTF_8};
+
+/// Bytes that a decoder wants free even where it has little to write.
+const DECODER_SLACK_BYTES: usize = 64;
 
 /// What a content type says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +66,7 @@ pub(super) fn text(
     bytes_max: usize,
     stop: &Stop,
 ) -> Result<String, String> {
-    let page = decoded(response)?;
+    let (page, is_whole) = decoded(response, body_bytes_max)?;
     let is_html = match kind(&response.content_type) {
         Kind::Html => true,
         Kind::Text | Kind::Other => false,
@@ -74,7 +77,7 @@ pub(super) fn text(
         capture.push(&format!("[redirected to {}]\n\n", response.url));
     }
     if is_html {
-        let text = html::text(&page, &response.url, stop);
+        let text = html::text(&page, &response.url, bytes_max, stop);
         if text.is_empty() && !page.trim().is_empty() {
             capture.push("[The page has no text; it may need to run scripts to have any]");
         }
@@ -82,7 +85,7 @@ pub(super) fn text(
     } else {
         capture.push(&page);
     }
-    if response.is_cut {
+    if response.is_cut || !is_whole {
         capture.push(&format!(
             "\n[Only the first {body_bytes_max} bytes of the page were read]"
         ));
@@ -95,13 +98,13 @@ fn looks_like_html(page: &str) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// The text of a body. What the bytes begin with counts more than what is said of them, and what the server says more than what
+/// The text of a body, and whether all of it: text takes more room than some encodings, and no more of it is held than of a body.
+/// What the bytes begin with counts more than what is said of them, and what the server says more than what
 /// the page does (WHATWG HTML, section 13.2.3.1).
-fn decoded(response: &Response) -> Result<String, String> {
+fn decoded(response: &Response, bytes_max: usize) -> Result<(String, bool), String> {
     let body = response.body.as_slice();
     if let Some((encoding, mark)) = Encoding::for_bom(body) {
-        let (text, _) = encoding.decode_without_bom_handling(body.get(mark..).unwrap_or_default());
-        return Ok(text.into_owned());
+        return Ok(within(encoding, body.get(mark..).unwrap_or_default(), bytes_max));
     }
     let is_html = kind(&response.content_type) != Kind::Text;
     let said = charset(&response.content_type)
@@ -114,8 +117,16 @@ fn decoded(response: &Response) -> Result<String, String> {
             format!("Not a text page: {} ({more}{} bytes, {what})", response.url, body.len())
         })?,
     };
-    let (text, _) = encoding.decode_without_bom_handling(body);
-    Ok(text.into_owned())
+    Ok(within(encoding, body, bytes_max))
+}
+
+/// As much text as fits into about so many bytes, and whether that is all.
+fn within(encoding: &'static Encoding, body: &[u8], bytes_max: usize) -> (String, bool) {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let needed = decoder.max_utf8_buffer_length(body.len()).unwrap_or(usize::MAX);
+    let mut text = String::with_capacity(needed.min(bytes_max.saturating_add(DECODER_SLACK_BYTES)));
+    let (result, _, _) = decoder.decode_to_string(body, &mut text, true);
+    (text, result == CoderResult::InputEmpty)
 }
 
 /// The encoding that a content type names.

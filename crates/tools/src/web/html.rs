@@ -5,6 +5,7 @@
 //! `layout` sets the lines. All of it is one
 //! pass (two where a page never ends what is left out), linear in the page, in a bounded amount of memory, without recursion.
 
+mod code;
 mod layout;
 mod reader;
 mod references;
@@ -18,17 +19,21 @@ use reqwest::Url;
 use silence::Asides;
 use tokens::{Token, Tokens};
 
-/// Bytes of text kept of a page. Addresses of links grow when they are told whole; a page cannot grow without bound.
+/// Bytes of text kept of a page: its main part may begin behind much else. Addresses of links grow when they are told whole, so
+/// that what a page becomes is not bounded by what it is.
 const TEXT_BYTES_MAX: usize = 16 << 20;
+/// How much of it for each byte that is told in the end.
+const TEXT_BYTES_PER_BYTE: usize = 2;
 /// Bytes in which a page says how it is encoded (WHATWG HTML, section 13.2.3.2).
 const ENCODING_SAMPLE_BYTES: usize = 1024;
 
-/// The text of a page that is at this address.
-pub(super) fn text(page: &str, base: &Url, stop: &Stop) -> String {
-    let mut reading = read(page, base, Asides::Left, TEXT_BYTES_MAX, stop);
+/// The text of a page that is at this address, of which `bytes_max` will be told.
+pub(super) fn text(page: &str, base: &Url, bytes_max: usize, stop: &Stop) -> String {
+    let kept_bytes_max = bytes_max.saturating_mul(TEXT_BYTES_PER_BYTE).min(TEXT_BYTES_MAX);
+    let mut reading = read(page, base, Asides::Left, kept_bytes_max, stop);
     if reading.is_doubtful || reading.text.trim().is_empty() {
         // Better the menus, too, than half of the page.
-        reading = read(page, base, Asides::Read, TEXT_BYTES_MAX, stop);
+        reading = read(page, base, Asides::Read, kept_bytes_max, stop);
     }
     let mut text = reading.text;
     let title = reading.title;

@@ -3,18 +3,22 @@
 //! There is no tree. What is open is counted by kind, and an element that HTML lets end without a tag (`p`, `li`, `td`) ends
 //! where the next of its kind begins.
 
+use super::code::Code;
 use super::layout::{Gap, Layout};
 use super::references::decoded;
 use super::silence::{Asides, Silence, is_silent};
 use super::tokens::{Tag, Token, Tokens};
 use crate::work::Stop;
 use reqwest::Url;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Lists and tables within each other that are told apart.
 const NESTED_MAX: usize = 64;
 /// Bytes of a link's address that are shown; one that is longer is left out.
 const LINK_BYTES_MAX: usize = 1000;
+/// What links to a heading itself look like.
+const ANCHORS: [&str; 4] = ["§", "¶", "#", "🔗"];
 /// Characters of the part that a page calls its main one, above which the rest of the page is left out.
 const MAIN_CHARS_MIN: usize = 200;
 /// Tokens between two looks at whether anybody waits.
@@ -63,12 +67,6 @@ struct Table {
     has_rows: bool,
 }
 
-/// A text that keeps its lines.
-struct Code {
-    text: String,
-    language: String,
-}
-
 struct Reader {
     layout: Layout,
     base: Url,
@@ -78,6 +76,10 @@ struct Reader {
     title: Option<String>,
     is_in_title: bool,
     link: Option<Link>,
+    /// Whether a link within the page is open.
+    is_in_anchor: bool,
+    /// The addresses that were told: each is told once.
+    told: HashSet<String>,
     lists: Vec<List>,
     tables: Vec<Table>,
     quotes: usize,
@@ -98,6 +100,8 @@ impl Reader {
             title: None,
             is_in_title: false,
             link: None,
+            is_in_anchor: false,
+            told: HashSet::new(),
             lists: Vec::new(),
             tables: Vec::new(),
             quotes: 0,
@@ -122,11 +126,11 @@ impl Reader {
                 .get_or_insert_with(|| title.split_whitespace().collect::<Vec<_>>().join(" "));
             return;
         }
-        if self.silence.is_some() {
+        if self.silence.is_some() || (self.is_in_anchor && ANCHORS.contains(&text.trim())) {
             return;
         }
         match &mut self.code {
-            Some(code) => code.text.push_str(&decoded(text)),
+            Some(code) => code.push(text),
             None => self.layout.text(&decoded(text)),
         }
     }
@@ -149,15 +153,20 @@ impl Reader {
             }
             return;
         }
+        if let Some(code) = &mut self.code
+            && name != "a"
+        {
+            code.start(tag);
+            return;
+        }
         match name {
             "title" => self.is_in_title = true,
             "base" => self.rebase(tag),
             "main" if self.main.is_none() && self.main_start.is_none() => self.start_main(),
             "a" => self.start_link(tag),
             "pre" | "xmp" | "listing" | "plaintext" => self.start_code(tag),
-            // Signs of single words stay out of a text that keeps its lines.
-            _ if self.code.is_some() => self.in_code(tag),
             "code" | "kbd" | "samp" | "tt" => self.layout.open("`"),
+            "sup" => self.layout.open("^"),
             "br" => self.layout.gap(Gap::Line),
             "hr" => self.rule(),
             "img" => self.image(tag),
@@ -269,7 +278,9 @@ impl Reader {
         if self.code.is_some() {
             return;
         }
-        let url = tag.attribute("href").and_then(|href| self.shown_url(href.trim()));
+        let href = tag.attribute("href");
+        self.is_in_anchor = href.as_ref().is_some_and(|href| href.trim().starts_with('#'));
+        let url = href.and_then(|href| self.shown_url(href.trim()));
         self.link = url.map(|url| Link {
             url,
             start: self.layout.len(),
@@ -282,17 +293,22 @@ impl Reader {
             return None;
         }
         let url = self.base.join(href).ok()?;
+        let (page, _) = url.as_str().split_once('#').unwrap_or((url.as_str(), ""));
+        if page == self.base.as_str() {
+            return None;
+        }
         let is_shown = matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= LINK_BYTES_MAX;
         is_shown.then(|| url.into())
     }
 
     fn end_link(&mut self) {
+        self.is_in_anchor = false;
         let Some(link) = self.link.take() else {
             return;
         };
         let text = self.layout.part(link.start..self.layout.len()).trim();
         let says_it = link.url.strip_prefix("mailto:").unwrap_or(&link.url) == text;
-        if !text.is_empty() && !says_it {
+        if !text.is_empty() && !says_it && self.told.insert(link.url.clone()) {
             self.layout.close(&format!(" ({})", link.url));
         }
     }
@@ -301,33 +317,13 @@ impl Reader {
         if self.code.is_none() {
             self.end_link();
             self.layout.gap(Gap::Blank);
-            self.code = Some(Code {
-                text: String::new(),
-                language: language(tag),
-            });
-        }
-    }
-
-    fn in_code(&mut self, tag: &Tag<'_>) {
-        if let Some(code) = &mut self.code {
-            match tag.name.as_ref() {
-                "br" => code.text.push('\n'),
-                "code" if code.language.is_empty() => code.language = language(tag),
-                _ => {}
-            }
+            self.code = Some(Code::begun_by(tag));
         }
     }
 
     fn end_code(&mut self) {
-        let Some(code) = self.code.take() else {
-            return;
-        };
-        let text = code.text.trim_end();
-        let text = text.strip_prefix('\n').unwrap_or(text);
-        if !text.trim().is_empty() {
-            let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-            let fence = "`".repeat(longest.max(2) + 1);
-            self.layout.lines(&format!("{fence}{}\n{text}\n{fence}", code.language));
+        if let Some(block) = self.code.take().and_then(|code| code.fenced()) {
+            self.layout.lines(&block);
         }
         self.layout.gap(Gap::Blank);
     }
@@ -470,17 +466,4 @@ fn gap_around(name: &str) -> Gap {
         | "caption" | "legend" | "thead" | "tbody" | "tfoot" | "noscript" | "dialog" | "optgroup" => Gap::Line,
         _ => Gap::None,
     }
-}
-
-/// The language that the class of a code block names, as pages with highlighted code say it.
-fn language(tag: &Tag<'_>) -> String {
-    let class = tag.attribute("class").unwrap_or_default();
-    let mut named = class.split_whitespace().filter_map(|class| {
-        let name = class
-            .strip_prefix("language-")
-            .or_else(|| class.strip_prefix("lang-"))?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-');
-        (name.len() <= 20 && name.chars().all(is_name)).then(|| name.to_owned())
-    });
-    named.next().unwrap_or_default()
 }

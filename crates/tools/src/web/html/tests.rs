@@ -6,6 +6,7 @@ fn read_at(base: &str, page: &str) -> String {
     text(
         page,
         &Url::parse(base).unwrap_or_else(|_| unreachable!()),
+        TEXT_BYTES_MAX,
         &Stop::default(),
     )
 }
@@ -68,7 +69,7 @@ fn lists() {
     check("<li>alone", "- alone");
 }
 
-/// SPEC 4 (`web_get`): links say where they lead, whole; those within the page, and those that run something, do not.
+/// SPEC 4 (`web_get`): links say where they lead, whole and once; those within the page, and those that run something, do not.
 #[test]
 fn links() {
     check(
@@ -83,6 +84,16 @@ fn links() {
         "<a href='#top'>up</a> <a href='javascript:x()'>go</a> <a href=/x></a>",
         "up go",
     );
+    check(
+        "<a href=/1>one</a> <a href=/1>again</a>",
+        "one (https://a.example/1) again",
+    );
+    check(
+        "<a href='y#part'>here</a> <a href='/x/y?z'>there</a>",
+        "here there (https://a.example/x/y?z)",
+    );
+    check("<h2><a href='#x'>§</a>Part</h2>", "## Part");
+    check("2<sup>n-1</sup>", "2^n-1");
     check("<a href='mailto:me@a.example'>me@a.example</a>", "me@a.example");
     check(
         "<base href='/deep/er/'><a href=z>z</a>",
@@ -202,7 +213,8 @@ fn pages_made_to_hurt() {
         assert!(text.len() <= TEXT_BYTES_MAX + 2000, "{piece}: {}", text.len());
     }
     let far = format!("https://a.example/{}/", "d".repeat(900));
-    let text = read_at(&far, &"<a href=y>z</a>".repeat(30_000));
+    let links: String = (0..30_000).map(|n| format!("<a href=y{n}>z</a>")).collect();
+    let text = read_at(&far, &links);
     assert!(text.len() <= TEXT_BYTES_MAX + 2000, "{}", text.len());
     assert!(text.ends_with("[The rest of the page was left out]"));
 }
