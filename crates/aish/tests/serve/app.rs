@@ -101,9 +101,10 @@ impl Served {
     }
 
     /// Posts something and does not wait for the answer: dropping what is given back is hanging up.
-    pub fn begin(&self, path: &str, body: &Value) -> TcpStream {
+    pub fn begin(&self, path: &str, further: &[(&str, &str)], body: &Value) -> io::Result<TcpStream> {
         let (host, token) = self.names();
-        http::begin(self.port, "POST", path, &good(&host, &token), &body.to_string()).unwrap()
+        let headers = [&good(&host, &token), further].concat();
+        http::begin(self.port, "POST", path, &headers, &body.to_string())
     }
 
     /// Its name, and its token, as headers have them.

@@ -181,7 +181,7 @@ fn the_app_went_away() {
     let model = FakeServer::script([Reply::call("c1", "pick", json!({})).stalls_first(), Reply::text("done")]);
     let sandbox = place(&model);
     let served = Served::start(&sandbox);
-    let gone = served.begin("/api/chat", &message("go", &["pick"]));
+    let gone = served.begin("/api/chat", &[], &message("go", &["pick"])).unwrap();
     model.wait_for_requests(1);
     drop(gone);
     model.release();
