@@ -28,6 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 const SETTINGS: &str = "
 fsync = off
+min_wal_size = 2MB
 shared_buffers = 16MB
 dynamic_shared_memory_type = posix
 max_connections = 100
@@ -173,7 +174,7 @@ impl PostgresServer {
         process.wait().unwrap();
     }
 
-    /// Starts it again, and waits until it answers.
+    /// Starts it again, and waits until it answers. It ends with the thread that calls this.
     pub fn spawn(&mut self) {
         let log = File::options()
             .create(true)
@@ -271,15 +272,15 @@ impl Programs {
         let version = run(Command::new(self.directory.join("postgres")).arg("--version"));
         let owner = self.user.map_or(0, |(user, _)| user);
         let number: String = version.chars().filter(char::is_ascii_digit).collect();
-        let template = kept.join(format!("postgres-{number}-{owner}"));
+        let template = kept.join(format!("cluster-{number}-{owner}"));
         fs::create_dir_all(kept).unwrap();
-        let lock = File::create(kept.join("postgres.lock")).unwrap();
+        let lock = File::create(kept.join("cluster.lock")).unwrap();
         lock.lock().unwrap();
         if !template.exists() {
             let place = tempfile::tempdir().unwrap();
             self.make_cluster(place.path());
             // Copied under another name first: a template is whole or not there.
-            let half = kept.join("postgres-half");
+            let half = kept.join("cluster-half");
             let _ = fs::remove_dir_all(&half);
             run(Command::new("cp").arg("-a").arg(place.path().join("data")).arg(&half));
             fs::rename(&half, &template).unwrap();
@@ -296,7 +297,13 @@ impl Programs {
         }
         run(self
             .command("initdb")
-            .args(["--no-sync", "--encoding=UTF8", "--locale=C.UTF-8", "--auth-local=trust"])
+            .args([
+                "--no-sync",
+                "--wal-segsize=1",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--auth-local=trust",
+            ])
             .args(["--auth-host=scram-sha-256", "--username", USER])
             .arg(format!("--pwfile={}", password.display()))
             .arg("-D")
