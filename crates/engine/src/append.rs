@@ -68,7 +68,7 @@ impl Driver {
         match self.fold_news().await {
             // A disk that fails is not the end of the session (SPEC 2.5): the next append finds out and says so, and one
             // that had to see more than this is refused as a conflict.
-            Err(EngineError::Store(StoreError::Io { .. })) => Ok(()),
+            Err(EngineError::Store(StoreError::Io { .. })) if self.unwritten == Unwritten::Kept => Ok(()),
             other => other,
         }
     }

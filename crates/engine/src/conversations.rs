@@ -9,26 +9,30 @@
 
 use crate::choice::Routing;
 use crate::driver::Driver;
-use crate::served::{CallNames, Opening, is_overtaken};
+use crate::served::{Opening, is_overtaken};
 use crate::standing::{Envelope, Standing};
-use crate::{Claim, Engine, EngineError, Notices, Proposals, ServeError, Settings, now_ms};
-use aish_core::Digest;
-use aish_core::event::{Body, RequestKey, TurnStarted};
+use crate::{Claim, Engine, EngineError, Proposals, ServeError, Settings, now_ms};
+use aish_core::event::{RequestKey, TurnStarted};
 use aish_core::id::{ContinuationId, SessionId};
 use aish_core::message::ToolSpec;
 use aish_core::session::Session;
 use aish_core::turn::Turn;
-use aish_store::{Hit, KnownRequest, Pending, PendingState, RawEvent, SessionFilter, SessionSummary, StoreError};
+use aish_store::{Hit, KnownRequest, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+mod answering;
 mod declared;
 mod keeping;
 mod live;
+mod observed;
+mod running;
 
 use live::Hubs;
 pub use live::{Item, Live, Reader};
+pub use observed::{Observer, Ran};
+use running::{Over, Running, gone, on_its_own};
 
 /// Characters of one result that a model is shown in a served turn (SPEC 9.3).
 const RESULT_CHARS_MAX: usize = 6_000;
@@ -76,23 +80,15 @@ pub struct Ticket {
     pub seq: u64,
     /// Told once the turn no longer runs here.
     over: Option<watch::Receiver<Over>>,
+    /// What is told of the turn from its beginning on, where it was begun by this.
+    live: Option<Reader>,
 }
 
-/// How a run of a turn in this process ended.
-#[derive(Clone, Debug)]
-enum Over {
-    /// It has not.
-    No,
-    /// It came to this after that event.
-    Came(u64, Arc<Standing>),
-    /// It could not go on; one line.
-    Failed(String),
-}
-
-/// A turn that runs here.
-struct Running {
-    cancel: watch::Sender<bool>,
-    over: watch::Receiver<Over>,
+impl Ticket {
+    /// What is told of the turn, from its beginning on where this request began it; what came before is in the ledger.
+    pub fn take_live(&mut self) -> Option<Reader> {
+        self.live.take()
+    }
 }
 
 /// All conversations of this process.
@@ -103,7 +99,10 @@ pub struct Conversations {
     turns: Arc<Semaphore>,
     /// True once this process is about to end.
     pause: watch::Sender<bool>,
+    /// Counts what this process does to sessions by itself: of its own writes a store tells no news.
+    stirred: watch::Sender<u64>,
     hubs: Hubs,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 impl Conversations {
@@ -114,7 +113,9 @@ impl Conversations {
             running: Mutex::default(),
             turns: Arc::new(Semaphore::new(settings.turns_max)),
             pause: watch::Sender::new(false),
+            stirred: watch::Sender::new(0),
             hubs: Hubs::default(),
+            observer: OnceLock::new(),
             settings,
         })
     }
@@ -127,16 +128,25 @@ impl Conversations {
         if let Some(tools) = &request.tools {
             declared::check(tools, &self.engine.tools.now())?;
         }
-        if let Some(ticket) = self.known(request.request.as_ref()).await? {
+        let key = request.request.clone();
+        if let Some(ticket) = self.known(key.as_ref()).await? {
             return Ok(ticket);
         }
+        // On a task of its own: whoever asked may go away at any moment, and what was begun is still to be driven.
+        match on_its_own(Arc::clone(self).begin(request)).await {
+            Err(refused) if refused.may_be_of_a_twin() => self.known(key.as_ref()).await?.ok_or(refused),
+            begun => begun,
+        }
+    }
+
+    async fn begin(self: Arc<Self>, request: ChatRequest) -> Result<Ticket, ServeError> {
         let place = self.place()?;
         let mut driver = match &request.conversation {
             Some(id) => self.open_existing(id).await?,
-            None => Driver::create(self.engine.for_client(client_settings)),
+            None => self.served(Driver::create(self.engine.for_client(client_settings))),
         };
         self.expect_idle(&mut driver).await?;
-        let model = request.model.clone().or_else(|| last_model(driver.session()));
+        let model = request.model.or_else(|| last_model(driver.session()));
         if let Some(model) = model {
             driver.engine().update(|settings| settings.model = model);
         }
@@ -144,20 +154,15 @@ impl Conversations {
             text: request.message,
             system: request.system,
             tools: request.tools,
-            request: request.request.clone(),
+            request: request.request,
         };
-        driver.serve(self.pause.subscribe());
         let seq = driver.session().last_seq() + 1;
         match driver.start_for(opening).await {
-            Ok(()) => {}
-            Err(EngineError::Store(StoreError::KeyUsed(_))) => {
-                let known = self.known(request.request.as_ref()).await?;
-                return known.ok_or(ServeError::KeyReused);
-            }
-            Err(error) if is_overtaken(&error) => return Err(ServeError::Running(driver.session().id().clone())),
-            Err(error) => return Err(error.into()),
+            Ok(()) => Ok(self.launch(driver, seq, place).await),
+            Err(EngineError::Store(StoreError::KeyUsed(_))) => Err(ServeError::KeyReused),
+            Err(error) if is_overtaken(&error) => Err(ServeError::Running(driver.session().id().clone())),
+            Err(error) => Err(error.into()),
         }
-        Ok(self.launch(driver, seq, place).await)
     }
 
     /// Answers what a session waits for; `id` is the session's or the continuation's.
@@ -165,67 +170,8 @@ impl Conversations {
     /// # Errors
     /// It is not what is waited for, somebody else answered otherwise, or the wait is over.
     pub async fn answer(self: &Arc<Self>, id: &str, claim: Claim) -> Result<Ticket, ServeError> {
-        if let Some(ticket) = self.known(claim.request.as_ref()).await? {
-            return Ok(ticket);
-        }
-        let pending = self.pending(id, &claim).await?;
-        match pending.state {
-            PendingState::Open => {}
-            PendingState::Answered => return self.answered_before(&pending, &claim).await,
-            PendingState::Closed => return Err(self.closed(&pending).await),
-        }
-        let place = self.place()?;
-        let mut driver = self.open_existing(&pending.session).await?;
-        driver.serve(self.pause.subscribe());
-        let names = if self.settings.strict_call_id {
-            CallNames::Strict
-        } else {
-            CallNames::Lenient
-        };
-        match driver.claim(&pending.continuation, &claim, names).await {
-            Ok(()) => {}
-            Err(ServeError::Engine(EngineError::Store(StoreError::KeyUsed(_)))) => {
-                let known = self.known(claim.request.as_ref()).await?;
-                return known.ok_or(ServeError::KeyReused);
-            }
-            Err(ServeError::AnsweredOtherwise(_)) => return self.answered_before(&pending, &claim).await,
-            Err(other) => return Err(other),
-        }
-        let seq = resumed(driver.session(), &pending.continuation).map_or(pending.seq, |(seq, _)| seq);
-        Ok(self.launch(driver, seq, place).await)
-    }
-
-    /// What the turn of a ticket came to: waits while it runs, here or elsewhere.
-    ///
-    /// # Errors
-    /// It could not go on, or this process is about to end.
-    pub async fn told(&self, mut ticket: Ticket) -> Result<Envelope, ServeError> {
-        if let Some(over) = &mut ticket.over {
-            // A task that died without a word is looked for in the ledger.
-            let over = over.wait_for(|over| !matches!(over, Over::No)).await;
-            match over.as_deref() {
-                Ok(Over::Came(seq, standing)) if *seq == ticket.seq => {
-                    if let Standing::Told(envelope) = standing.as_ref() {
-                        return Ok(Envelope::clone(envelope));
-                    }
-                }
-                Ok(Over::Failed(problem)) => return Err(ServeError::Stopped(problem.clone())),
-                Ok(Over::No | Over::Came(..)) | Err(_) => {}
-            }
-        }
-        let mut driver = self.open(&ticket.session).await?;
-        let mut news = 0;
-        let mut pause = self.pause.subscribe();
-        loop {
-            driver.refresh().await?;
-            if let Standing::Told(envelope) = driver.standing_after(ticket.turn, ticket.seq) {
-                return Ok(*envelope);
-            }
-            tokio::select! {
-                _ = pause.wait_for(|pause| *pause) => return Err(ServeError::Draining),
-                version = self.engine.store.news(news) => news = version?,
-            }
-        }
+        let (conversations, id) = (Arc::clone(self), id.to_owned());
+        on_its_own(async move { conversations.take(&id, claim).await }).await
     }
 
     /// Where a session stands now, with the session it is; `id` is the session's or a continuation's.
@@ -238,27 +184,36 @@ impl Conversations {
         Ok((session, driver.standing()))
     }
 
+    /// What the client of a session was told last and the place of the event that said it, if it still stands.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub async fn last_told(&self, session: &SessionId) -> Result<Option<(u64, Envelope)>, ServeError> {
+        Ok(self.open(session).await?.last_told())
+    }
+
+    /// How many sessions of the ledger wait.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub async fn waiting_count(&self) -> Result<WaitingCount, ServeError> {
+        Ok(self.engine.store.waiting_count().await?)
+    }
+
     /// Cancels the turn that is open, and tells how it ended; without one, how the last one ended.
     ///
     /// # Errors
     /// There is no such session, or nothing was asked in it yet.
     pub async fn cancel(&self, id: &str) -> Result<Envelope, ServeError> {
         let session = self.session_of(id).await?;
-        let over = {
-            let running = self.running();
-            running.get(&session).map(|running| {
-                // Whoever waits for it has gone otherwise.
-                let _ = running.cancel.send(true);
-                running.over.clone()
-            })
-        };
-        if let Some(mut over) = over {
-            let _ = over.wait_for(|over| !matches!(over, Over::No)).await;
+        let running = self.running().get(&session).map(Running::stop);
+        if let Some(over) = running {
+            gone(over).await;
         }
         let mut driver = self.open_existing(&session).await?;
-        driver.serve(self.pause.subscribe());
+        let before = driver.session().last_seq();
         driver.cancel(CANCELLED).await?;
-        self.hubs.tell(&session, driver.session());
+        self.ran_until(&driver, before);
         driver.last_envelope().ok_or(ServeError::NotWaiting(session))
     }
 
@@ -343,12 +298,12 @@ impl Conversations {
     }
 
     fn ticket(&self, session: &SessionId, turn: u64, seq: u64) -> Ticket {
-        let over = self.running().get(session).map(|running| running.over.clone());
         Ticket {
             session: session.clone(),
             turn,
             seq,
-            over,
+            over: None,
+            live: None,
         }
     }
 
@@ -363,7 +318,13 @@ impl Conversations {
                 begun_with(settings, began);
             }
         });
-        Ok(Driver::of(engine, session))
+        Ok(self.served(Driver::of(engine, session)))
+    }
+
+    /// Nothing is said by this driver that is not written, and it stops where this process is about to.
+    fn served(&self, mut driver: Driver) -> Driver {
+        driver.serve(self.pause.subscribe());
+        driver
     }
 
     async fn open_existing(&self, id: &SessionId) -> Result<Driver, ServeError> {
@@ -385,133 +346,15 @@ impl Conversations {
         };
         match turn.suspended().cloned() {
             Some(suspended) if suspended.expires.is_some_and(|expires| expires <= now_ms()) => {
-                Ok(driver.expire(&suspended).await?)
+                let before = driver.session().last_seq();
+                driver.expire(&suspended).await?;
+                self.ran_until(driver, before);
+                Ok(())
             }
             Some(_) => Err(ServeError::Waiting(id)),
             None if turn.is_waiting() => Err(ServeError::Waiting(id)),
             None => Err(ServeError::Running(id)),
         }
-    }
-
-    /// The suspension that an answer is meant for.
-    async fn pending(&self, id: &str, claim: &Claim) -> Result<Pending, ServeError> {
-        if id.starts_with(CONTINUATION) {
-            let pending = self.engine.store.continuation(&ContinuationId::new(id)).await?;
-            return pending.ok_or_else(|| ServeError::Unknown(id.to_owned()));
-        }
-        let session = self.session_of(id).await?;
-        if let Some(pending) = self.engine.store.waiting_under(&session).await? {
-            return Ok(pending);
-        }
-        // The same answer again, to a session that has gone on.
-        let driver = self.open_existing(&session).await?;
-        let before = last_resumed(driver.session(), &claim.digest());
-        let pending = match before {
-            Some(continuation) => self.engine.store.continuation(&continuation).await?,
-            None => None,
-        };
-        pending.ok_or(ServeError::NotWaiting(session))
-    }
-
-    /// The answer that was given first is the one that counts: the same one again is told the same.
-    async fn answered_before(&self, pending: &Pending, claim: &Claim) -> Result<Ticket, ServeError> {
-        let driver = self.open_existing(&pending.session).await?;
-        match resumed(driver.session(), &pending.continuation) {
-            Some((seq, answer)) if answer.as_ref() == Some(&claim.digest()) => {
-                let turn = driver.session().events().iter().find(|event| event.seq == seq);
-                Ok(self.ticket(&pending.session, turn.map_or(0, |event| event.turn), seq))
-            }
-            Some(_) => Err(ServeError::AnsweredOtherwise(pending.continuation.clone())),
-            None if driver.session().turn().and_then(Turn::continuation) == Some(&pending.continuation) => {
-                // It waits after all: the ledger was read before somebody else's append was there.
-                Err(ServeError::AnsweredOtherwise(pending.continuation.clone()))
-            }
-            None => Err(self.closed(pending).await),
-        }
-    }
-
-    async fn closed(&self, pending: &Pending) -> ServeError {
-        if pending.expires.is_some_and(|expires| expires <= now_ms()) {
-            return ServeError::Expired(pending.continuation.clone());
-        }
-        ServeError::Ended(pending.continuation.clone())
-    }
-
-    /// Runs a turn in a task of its own, from where its driver stands.
-    async fn launch(self: &Arc<Self>, driver: Driver, seq: u64, place: OwnedSemaphorePermit) -> Ticket {
-        let session = driver.session().id().clone();
-        let turn = driver.session().turn().map_or(0, Turn::number);
-        let (over, heard) = watch::channel(Over::No);
-        let cancel = watch::Sender::new(false);
-        let stop = cancel.subscribe();
-        loop {
-            // What ran before has written that it waits, and may not have gone yet.
-            let before = {
-                let mut running = self.running();
-                match running.get(&session) {
-                    Some(before) => before.over.clone(),
-                    None => {
-                        let over = heard.clone();
-                        running.insert(session.clone(), Running { cancel, over });
-                        break;
-                    }
-                }
-            };
-            let mut before = before;
-            let _ = before.wait_for(|over| !matches!(over, Over::No)).await;
-            tokio::task::yield_now().await;
-        }
-        let ticket = Ticket {
-            session,
-            turn,
-            seq,
-            over: Some(heard),
-        };
-        let conversations = Arc::clone(self);
-        let run = ticket.clone();
-        tokio::spawn(async move {
-            conversations.run(driver, &run, (stop, over)).await;
-            drop(place);
-        });
-        ticket
-    }
-
-    async fn run(
-        &self,
-        mut driver: Driver,
-        ticket: &Ticket,
-        (stop, over): (watch::Receiver<bool>, watch::Sender<Over>),
-    ) {
-        let notices = Notices::with_events();
-        let hub = self.hubs.of(&ticket.session);
-        hub.tell_until(ticket.seq, driver.session());
-        let driven = {
-            let mut driving = std::pin::pin!(driver.drive_for(&notices, stop, self.settings.pending_ttl_ms));
-            loop {
-                tokio::select! {
-                    driven = &mut driving => break driven,
-                    () = notices.changed() => hub.forward(notices.drain()),
-                }
-            }
-        };
-        hub.forward(notices.drain());
-        let standing = driver.standing_after(ticket.turn, ticket.seq);
-        if let Standing::Told(envelope) = &standing {
-            hub.send(Live::Told(Envelope::clone(envelope)));
-        }
-        let came = match driven {
-            Ok(_)
-            | Err(EngineError::LeaseLost(_) | EngineError::Paused(_) | EngineError::Store(StoreError::Leased { .. })) => {
-                Over::Came(ticket.seq, Arc::new(standing))
-            }
-            Err(error) => Over::Failed(self.engine.redactor.redact(&error.to_string()).into_owned()),
-        };
-        if let Over::Failed(problem) = &came {
-            hub.send(Live::Failed(problem.clone()));
-        }
-        self.running().remove(&ticket.session);
-        let _ = over.send(came);
-        driver.settle().await;
     }
 }
 
@@ -535,20 +378,4 @@ fn last_model(session: &Session) -> Option<String> {
     let turn = session.turn()?;
     turn.served()?;
     Some(turn.settings().model)
-}
-
-/// Where a suspension was answered, and by what.
-fn resumed(session: &Session, id: &ContinuationId) -> Option<(u64, Option<Digest>)> {
-    session.events().iter().rev().find_map(|event| {
-        let Body::Resumed(data) = &event.body else { return None };
-        (data.continuation == *id).then(|| (event.seq, data.answer.clone()))
-    })
-}
-
-/// The last suspension that was over with this answer.
-fn last_resumed(session: &Session, answer: &Digest) -> Option<ContinuationId> {
-    session.events().iter().rev().find_map(|event| {
-        let Body::Resumed(data) = &event.body else { return None };
-        (data.answer.as_ref() == Some(answer)).then(|| data.continuation.clone())
-    })
 }

@@ -50,7 +50,9 @@ pub use asides::Asides;
 pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
-pub use conversations::{ChatRequest, Conversations, ConversationsSettings, Item, Live, Reader, Ticket};
+pub use conversations::{
+    ChatRequest, Conversations, ConversationsSettings, Item, Live, Observer, Ran, Reader, Ticket,
+};
 pub use driver::Driver;
 pub use error::EngineError;
 pub use memory_search::SearchMemory;
@@ -58,11 +60,11 @@ pub use notice::{Notice, Notices};
 pub use offered::{Offered, Supply};
 pub use proposals::{JudgedCommand, LastReply, Proposals};
 pub use served::{Claim, Reply, ServeError};
-pub use standing::{Envelope, Final, Standing, Waiting};
+pub use standing::{Envelope, Final, Standing, Waited, Waiting};
 pub use steering::{Steered, Steering};
 
 /// What the ledger holds, for front ends that reach it through the engine.
-pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, export::jsonl_line};
+pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, WaitingCount, export::jsonl_line};
 
 /// A model ready to be asked.
 #[derive(Clone)]

@@ -24,6 +24,9 @@ use std::sync::{Arc, RwLock};
 /// What a turn that nobody answered in time says of itself.
 pub(crate) const EXPIRED: &str = "nobody answered in time";
 
+/// How often a turn gives way to others that begin and end before it.
+const OVERTAKEN_MAX: usize = 16;
+
 /// What a client begins a turn with.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {
@@ -159,6 +162,16 @@ pub enum ServeError {
     Engine(EngineError),
 }
 
+impl ServeError {
+    /// Whether the same request, sent twice at once, may be what is in its own way.
+    pub(crate) fn may_be_of_a_twin(&self) -> bool {
+        matches!(
+            self,
+            Self::Running(_) | Self::Waiting(_) | Self::Busy(_) | Self::KeyReused
+        )
+    }
+}
+
 impl From<EngineError> for ServeError {
     fn from(error: EngineError) -> Self {
         if let EngineError::Model(problem) = error {
@@ -224,7 +237,18 @@ impl Driver {
 
     /// Begins a turn for a client.
     pub(crate) async fn start_for(&mut self, opening: Opening) -> Result<(), EngineError> {
-        self.catch_up().await?;
+        for _ in 1..OVERTAKEN_MAX {
+            self.catch_up().await?;
+            match self.start_next_for(opening.clone()).await {
+                // Another turn began and ended meanwhile: this one comes after it.
+                Err(EngineError::Invalid { .. }) if self.session.open_turn().is_none() => {}
+                other => return other,
+            }
+        }
+        self.start_next_for(opening).await
+    }
+
+    async fn start_next_for(&mut self, opening: Opening) -> Result<(), EngineError> {
         let settings = self.engine.settings();
         self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
         let number = self.session.next_turn();
@@ -251,7 +275,8 @@ impl Driver {
             let body = Body::System(aish_core::event::Parts::default());
             drafts.push(Draft::new(number, system, body));
         }
-        self.append(drafts, Durability::Synced).await
+        // A power cut may take it: nobody has been told anything yet, and the client asks again.
+        self.append(drafts, Durability::Committed).await
     }
 
     /// Drives until the turn is over, or waits and says so in the ledger. What it waits for expires `ttl_ms` later.

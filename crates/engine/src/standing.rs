@@ -103,6 +103,18 @@ impl Driver {
         Some(self.envelope(turn, ended))
     }
 
+    /// What its client was told last, and the event that said it: unless the turn has gone on since, or nothing was asked yet.
+    pub fn last_told(&self) -> Option<(u64, Envelope)> {
+        let turn = self.session.turn()?;
+        if turn.ended().is_none() && turn.suspended().is_none() {
+            return None;
+        }
+        let is_told = |event: &&Event| matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_));
+        let mut events = self.session.events().iter().rev();
+        let told = events.find(|event| event.turn == turn.number() && is_told(event))?;
+        Some((told.seq, self.envelope(turn.number(), told)))
+    }
+
     /// Where the session stands now.
     pub fn standing(&self) -> Standing {
         let Some(turn) = self.session.turn() else {

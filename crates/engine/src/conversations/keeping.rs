@@ -2,11 +2,13 @@
 //! processes wrote, and stopping.
 
 use super::Conversations;
-use super::live::Live;
+use super::live::{Hub, Live};
 use crate::clock::random;
 use crate::{ServeError, now_ms};
+use aish_core::event::{Body, Event};
 use aish_core::id::SessionId;
 use aish_core::turn::Turn;
+use aish_store::Pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,20 +50,28 @@ impl Conversations {
 
     async fn sweep(self: &Arc<Self>, quiet_ms: u64) -> Result<(), ServeError> {
         let now = now_ms();
+        // What cannot be done to one session keeps nobody from the others.
+        let mut failed = Ok(());
         for pending in self.engine.store.expired(now, SWEEP_MAX).await? {
-            let mut driver = self.open(&pending.session).await?;
-            let suspended = driver.session().open_turn().and_then(Turn::suspended).cloned();
-            if let Some(suspended) = suspended.filter(|suspended| suspended.continuation == pending.continuation) {
-                driver.expire(&suspended).await?;
-                self.hubs.tell(&pending.session, driver.session());
-            }
+            failed = self.end_expired(&pending).await.and(failed);
         }
         let abandoned = self
             .engine
             .store
             .abandoned(now.saturating_sub(quiet_ms), now, SWEEP_MAX);
         for session in abandoned.await? {
-            self.take_up(&session).await?;
+            failed = self.take_up(&session).await.and(failed);
+        }
+        failed
+    }
+
+    async fn end_expired(&self, pending: &Pending) -> Result<(), ServeError> {
+        let mut driver = self.open(&pending.session).await?;
+        let suspended = driver.session().open_turn().and_then(Turn::suspended).cloned();
+        if let Some(suspended) = suspended.filter(|suspended| suspended.continuation == pending.continuation) {
+            let before = driver.session().last_seq();
+            driver.expire(&suspended).await?;
+            self.ran_until(&driver, before);
         }
         Ok(())
     }
@@ -72,13 +82,13 @@ impl Conversations {
             return Ok(());
         }
         let place = self.place()?;
-        let mut driver = self.open(session).await?;
+        let driver = self.open(session).await?;
+        // One that waits and does not say so died in between: its client is still to be told under which id.
         let is_ours = driver
             .session()
             .open_turn()
-            .is_some_and(|turn| turn.served().is_some() && !turn.is_waiting());
+            .is_some_and(|turn| turn.served().is_some() && turn.suspended().is_none());
         if is_ours && !driver.session().is_read_only() {
-            driver.serve(self.pause.subscribe());
             let seq = driver.session().last_seq();
             self.launch(driver, seq, place).await;
         }
@@ -101,16 +111,26 @@ impl Conversations {
                 if self.running().contains_key(&session) {
                     continue;
                 }
-                let events = self
-                    .engine
-                    .store
-                    .load(&session, hub.last_seq())
-                    .await
-                    .unwrap_or_default();
-                for event in events.into_iter().filter(|event| event.seq > hub.last_seq()) {
-                    hub.send(Live::Event(Box::new(event)));
-                }
+                self.tell_written(&session, &hub).await;
             }
+        }
+    }
+
+    async fn tell_written(&self, session: &SessionId, hub: &Hub) {
+        let written = self
+            .engine
+            .store
+            .load(session, hub.last_seq())
+            .await
+            .unwrap_or_default();
+        let is_over = |event: &Event| matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_));
+        if written.iter().any(is_over)
+            && let Ok(driver) = self.open(session).await
+        {
+            return hub.tell_all(&driver);
+        }
+        for event in written.into_iter().filter(|event| event.seq > hub.last_seq()) {
+            hub.send(Live::Event(Box::new(event)));
         }
     }
 
@@ -127,6 +147,15 @@ impl Conversations {
                 return;
             }
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Ready once this process is about to end.
+    pub fn draining(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut pause = self.pause.subscribe();
+        async move {
+            // It is about to end as well where nobody can say so any more.
+            let _ = pause.wait_for(|pause| *pause).await;
         }
     }
 

@@ -4,6 +4,7 @@
 //! ring is cut, and comes back for the rest to the ledger. What a reply says bit by bit is in the ring only.
 
 use crate::Notice;
+use crate::driver::Driver;
 use crate::standing::Envelope;
 use aish_core::event::Event;
 use aish_core::id::SessionId;
@@ -47,6 +48,7 @@ impl Item {
 }
 
 /// What is told of one session.
+#[derive(Debug)]
 pub(super) struct Hub {
     sender: broadcast::Sender<Arc<Item>>,
     /// The last event that was told, or that all readers had when they came.
@@ -84,6 +86,16 @@ impl Hub {
         }
     }
 
+    /// Tells of all events that were not told, and what the session has come to with them.
+    pub(super) fn tell_all(&self, driver: &Driver) {
+        let told = self.last_seq();
+        self.tell_until(told + 1, driver.session());
+        if let Some((seq, envelope)) = driver.last_told().filter(|(seq, _)| *seq > told) {
+            debug_assert!(seq <= self.last_seq());
+            self.send(Live::Told(envelope));
+        }
+    }
+
     pub(super) fn last_seq(&self) -> u64 {
         self.last_seq.load(Ordering::Acquire)
     }
@@ -93,10 +105,20 @@ impl Hub {
     }
 }
 
-/// Follows one session.
+/// Follows one session. A clone begins with what is told from then on.
+#[derive(Debug)]
 pub struct Reader {
     receiver: broadcast::Receiver<Arc<Item>>,
     hub: Arc<Hub>,
+}
+
+impl Clone for Reader {
+    fn clone(&self) -> Self {
+        Self {
+            receiver: self.receiver.resubscribe(),
+            hub: Arc::clone(&self.hub),
+        }
+    }
 }
 
 impl Reader {
@@ -105,9 +127,12 @@ impl Reader {
         self.receiver.recv().await.ok()
     }
 
-    /// This reader has all events up to that one: what came before need not be told.
-    pub fn has_seen(&self, seq: u64) {
-        self.hub.last_seq.fetch_max(seq, Ordering::AcqRel);
+    /// This reader has all events of the ledger up to that one: the first of all readers says with it where telling begins. Gives
+    /// where it has: a reader that has less gets the rest from the ledger, and from there on all is told.
+    pub fn has_seen(&self, seq: u64) -> u64 {
+        let last = &self.hub.last_seq;
+        let begun = last.compare_exchange(0, seq, Ordering::AcqRel, Ordering::Acquire);
+        begun.map_or_else(|told| told, |_| seq)
     }
 }
 
@@ -152,13 +177,13 @@ impl Hubs {
     }
 
     /// Tells those who follow a session what it has come to, if anybody does.
-    pub(super) fn tell(&self, id: &SessionId, session: &Session) {
+    pub(super) fn tell(&self, driver: &Driver) {
         let hub = {
             let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.hubs.get(id).and_then(Weak::upgrade)
+            all.hubs.get(driver.session().id()).and_then(Weak::upgrade)
         };
         if let Some(hub) = hub.filter(|hub| hub.is_followed()) {
-            hub.tell_until(1, session);
+            hub.tell_all(driver);
         }
     }
 

@@ -1,0 +1,229 @@
+//! The turns that run in this process: each in a task of its own, which belongs to no connection, and whoever wants to know what
+//! it came to.
+
+use super::live::Live;
+use super::{Conversations, Ticket};
+use crate::driver::Driver;
+use crate::standing::{Envelope, Standing};
+use crate::{EngineError, Notices, ServeError};
+use aish_core::id::SessionId;
+use aish_core::turn::Turn;
+use aish_store::StoreError;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+/// What is said of a task that died without a word.
+const FAULT: &str = "a fault in aish itself";
+
+/// How a run of a turn in this process ended.
+#[derive(Clone, Debug)]
+pub(super) enum Over {
+    /// It has not.
+    No,
+    /// It came to this after that event.
+    Came(u64, Arc<Standing>),
+    /// It could not go on; one line.
+    Failed(String),
+}
+
+/// A turn that runs here.
+pub(super) struct Running {
+    cancel: watch::Sender<bool>,
+    pub(super) over: watch::Receiver<Over>,
+}
+
+impl Running {
+    /// Asks it to stop, and gives how it ends.
+    pub(super) fn stop(&self) -> watch::Receiver<Over> {
+        // Whoever waits for it has gone otherwise.
+        let _ = self.cancel.send(true);
+        self.over.clone()
+    }
+}
+
+/// Waits until a run is over, also by its death.
+pub(super) async fn gone(mut over: watch::Receiver<Over>) {
+    let _ = over.wait_for(|over| !matches!(over, Over::No)).await;
+}
+
+/// Waits until a run is over, and gives what it came to, if it goes on from that event and says so.
+async fn heard(mut over: watch::Receiver<Over>, seq: u64) -> Result<Option<Envelope>, ServeError> {
+    let over = over.wait_for(|over| !matches!(over, Over::No)).await;
+    match over.as_deref() {
+        Ok(Over::Came(from, standing)) if *from == seq => Ok(match standing.as_ref() {
+            Standing::Told(envelope) => Some(Envelope::clone(envelope)),
+            Standing::Idle | Standing::Running => None,
+        }),
+        Ok(Over::Failed(problem)) => Err(ServeError::Stopped(problem.clone())),
+        // A task that died without a word is looked for in the ledger.
+        Ok(Over::No | Over::Came(..)) | Err(_) => Ok(None),
+    }
+}
+
+/// A run in the list of those that there are, for as long as this lives: also when it panics.
+struct Listed<'a> {
+    conversations: &'a Conversations,
+    session: &'a SessionId,
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.conversations.running().remove(self.session);
+    }
+}
+
+/// Does work that must not end half-way because nobody waits for it any more.
+pub(super) async fn on_its_own<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ServeError>> + Send + 'static,
+) -> Result<T, ServeError> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|_| Err(ServeError::Stopped(FAULT.to_owned())))
+}
+
+impl Conversations {
+    /// What the turn of a ticket came to: waits while it runs, here or elsewhere.
+    ///
+    /// # Errors
+    /// It could not go on, or this process is about to end.
+    pub async fn told(&self, mut ticket: Ticket) -> Result<Envelope, ServeError> {
+        // Nobody reads it: what is told need not be kept for it.
+        drop(ticket.live.take());
+        let mut heard_of = Ok(None);
+        if let Some(over) = ticket.over.take() {
+            heard_of = heard(over, ticket.seq).await;
+        }
+        let mut driver = None;
+        let mut news = 0;
+        let mut pause = self.pause.subscribe();
+        let mut stirred = self.stirred.subscribe();
+        loop {
+            if let Ok(Some(envelope)) = heard_of {
+                return Ok(envelope);
+            }
+            stirred.mark_unchanged();
+            let driver = match &mut driver {
+                None => driver.insert(self.open(&ticket.session).await?),
+                Some(driver) => {
+                    driver.refresh().await?;
+                    driver
+                }
+            };
+            if let Standing::Told(envelope) = driver.standing_after(ticket.turn, ticket.seq) {
+                return Ok(*envelope);
+            }
+            // A run that failed may be a later one: what this one came to would have stood in the ledger.
+            heard_of?;
+            heard_of = Ok(None);
+            let running = self.running().get(&ticket.session).map(|running| running.over.clone());
+            if let Some(over) = running {
+                heard_of = heard(over, ticket.seq).await;
+                continue;
+            }
+            tokio::select! {
+                _ = pause.wait_for(|pause| *pause) => return Err(ServeError::Draining),
+                _ = stirred.changed() => {}
+                version = self.engine.store.news(news) => news = version?,
+            }
+        }
+    }
+
+    /// Runs a turn in a task of its own, from where its driver stands.
+    pub(super) async fn launch(self: &Arc<Self>, driver: Driver, seq: u64, place: OwnedSemaphorePermit) -> Ticket {
+        let session = driver.session().id().clone();
+        let turn = driver.session().turn().map_or(0, Turn::number);
+        let (over, heard) = watch::channel(Over::No);
+        let cancel = watch::Sender::new(false);
+        let stop = cancel.subscribe();
+        loop {
+            // What ran before has written that it waits, and may not have gone yet.
+            let before = {
+                let mut running = self.running();
+                match running.get(&session) {
+                    Some(before) => before.over.clone(),
+                    None => {
+                        let over = heard.clone();
+                        running.insert(session.clone(), Running { cancel, over });
+                        break;
+                    }
+                }
+            };
+            gone(before).await;
+        }
+        self.stir();
+        let ticket = Ticket {
+            live: Some(self.follow(&session, seq.saturating_sub(1))),
+            session,
+            turn,
+            seq,
+            over: Some(heard),
+        };
+        let conversations = Arc::clone(self);
+        let run = Ticket {
+            live: None,
+            ..ticket.clone()
+        };
+        tokio::spawn(async move {
+            conversations.run(driver, &run, (stop, over)).await;
+            drop(place);
+        });
+        ticket
+    }
+
+    async fn run(
+        &self,
+        mut driver: Driver,
+        ticket: &Ticket,
+        (stop, over): (watch::Receiver<bool>, watch::Sender<Over>),
+    ) {
+        let listed = Listed {
+            conversations: self,
+            session: &ticket.session,
+        };
+        let notices = Notices::with_events();
+        let hub = self.hubs.of(&ticket.session);
+        hub.tell_until(ticket.seq, driver.session());
+        // What was to be said about the answer itself.
+        hub.forward(driver.notices.drain());
+        let driven = {
+            let mut driving = std::pin::pin!(driver.drive_for(&notices, stop, self.settings.pending_ttl_ms));
+            loop {
+                tokio::select! {
+                    driven = &mut driving => break driven,
+                    () = notices.changed() => hub.forward(notices.drain()),
+                }
+            }
+        };
+        hub.forward(notices.drain());
+        let standing = driver.standing_after(ticket.turn, ticket.seq);
+        if let Standing::Told(envelope) = &standing {
+            hub.send(Live::Told(Envelope::clone(envelope)));
+        }
+        let came = match driven {
+            Ok(_)
+            | Err(EngineError::LeaseLost(_) | EngineError::Paused(_) | EngineError::Store(StoreError::Leased { .. })) => {
+                Over::Came(ticket.seq, Arc::new(standing))
+            }
+            Err(error) => Over::Failed(self.engine.redactor.redact(&error.to_string()).into_owned()),
+        };
+        if let Over::Failed(problem) = &came {
+            hub.send(Live::Failed(problem.clone()));
+        }
+        let problem = if let Over::Failed(problem) = &came {
+            Some(problem.as_str())
+        } else {
+            None
+        };
+        self.observed(&driver, ticket.seq, problem);
+        drop(listed);
+        let _ = over.send(came);
+        self.stir();
+        driver.settle().await;
+        // What a cancelled call came to after all.
+        hub.forward(notices.drain());
+    }
+
+    /// Wakes whoever waits here for something that this process wrote itself.
+    pub(super) fn stir(&self) {
+        self.stirred.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
