@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
 /// What all connections share.
 pub(crate) struct Shared<S> {
@@ -59,6 +60,12 @@ impl<S: Service> Shared<S> {
             () = stopped(&mut stop) => serving.as_mut().graceful_shutdown(),
         }
         let _ = serving.await;
+    }
+
+    /// Says how many connections there are.
+    pub(crate) fn count(&self, room: &Semaphore) {
+        let open = self.limits.connections_max.saturating_sub(room.available_permits());
+        self.service.connections(open);
     }
 
     async fn answer(&self, mut request: Request<Incoming>, newcomer: &Newcomer) -> Response<S::Body> {

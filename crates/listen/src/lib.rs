@@ -73,6 +73,9 @@ pub trait Service: Send + Sync + 'static {
     /// How a refusal looks; see [`Refusal::answer`].
     fn refuse(&self, refusal: Refusal, id: &RequestId) -> Response<Self::Body>;
 
+    /// So many connections are open now, for whoever counts.
+    fn connections(&self, _count: usize) {}
+
     /// Whether a path needs no token. `Host` and `Origin` are checked all the same, and a connection that asks for nothing else stays
     /// a newcomer: it goes first when room is short.
     fn is_open(&self, _path: &str) -> bool {
@@ -137,10 +140,12 @@ pub async fn serve<S: Service>(
             accepted = accept(&listener, &room, &shared.newcomers) => accepted,
         };
         let Some((stream, place)) = accepted else { continue };
-        let (shared, stop) = (Arc::clone(&shared), stop.clone());
+        let (shared, stop, room) = (Arc::clone(&shared), stop.clone(), Arc::clone(&room));
         connections.spawn(async move {
+            shared.count(&room);
             shared.connection(stream, stop).await;
             drop(place);
+            shared.count(&room);
         });
         while connections.try_join_next().is_some() {}
     }

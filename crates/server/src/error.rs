@@ -16,6 +16,13 @@ const RETRY_AFTER_S: u32 = 2;
 /// Characters of a message: it may quote what the client wrote.
 const MESSAGE_CHARS_MAX: usize = 400;
 
+/// All that a client is told of a ledger that fails.
+const LEDGER_FAILED: &str = "the ledger cannot be read or written now";
+
+/// Among the extensions of an answer: the ledger failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LedgerFailed;
+
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])* $kind:ident $word:literal $status:ident,)*) => {
         /// Why a request is refused.
@@ -156,7 +163,7 @@ impl ApiError {
         &self.message
     }
 
-    fn json(&self) -> Vec<u8> {
+    pub(crate) fn json(&self) -> Vec<u8> {
         let error = ErrorDetail {
             kind: self.kind.word(),
             message: &self.message,
@@ -171,6 +178,11 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::from(self.json()));
         *response.status_mut() = self.kind.status();
+        // What is counted and written down: not all that is known may be said.
+        response.extensions_mut().insert(self.kind);
+        if self.message == LEDGER_FAILED {
+            response.extensions_mut().insert(LedgerFailed);
+        }
         let mut set = |name: HeaderName, value: HeaderValue| response.headers_mut().insert(name, value);
         set(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if matches!(self.kind, ErrorKind::TooManyRequests | ErrorKind::Unavailable) {
@@ -227,7 +239,7 @@ impl ApiError {
     }
 
     fn ledger() -> Self {
-        Self::new(ErrorKind::Unavailable, "the ledger cannot be read or written now")
+        Self::new(ErrorKind::Unavailable, LEDGER_FAILED)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::error::{ApiError, ErrorKind};
 use crate::json::BODY_BYTES_MAX;
+use crate::telemetry::Telemetry;
 use aish_listen::{Bodies, Refusal, RequestId, Service};
 use axum::Router;
 use axum::body::Body;
@@ -12,6 +13,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 use tower_service::Service as _;
 
@@ -25,16 +27,30 @@ pub(crate) struct Gateway {
     router: Router,
     bodies: Bodies,
     is_open: fn(&str) -> bool,
+    telemetry: Arc<Telemetry>,
 }
 
 impl Gateway {
     /// Before these routes, of which some need no token.
-    pub(crate) fn new(router: Router, is_open: fn(&str) -> bool) -> Self {
+    pub(crate) fn new(router: Router, is_open: fn(&str) -> bool, telemetry: Arc<Telemetry>) -> Self {
         let timeout = Duration::from_secs(BODY_TIMEOUT_S);
         Self {
             router,
             bodies: Bodies::new(BODY_BYTES_MAX, BODIES_BYTES_MAX, timeout),
             is_open,
+            telemetry,
+        }
+    }
+
+    async fn read(&self, request: Request<Incoming>) -> Result<Request<Body>, Refusal> {
+        if !(self.is_open)(request.uri().path()) {
+            let read = self.bodies.read(request).await;
+            return read.map(|request| request.map(Body::from));
+        }
+        // Anybody may ask for this: nothing is kept for them that they were not asked for.
+        match request.body().is_end_stream() {
+            true => Ok(request.map(|_| Body::empty())),
+            false => Err(Refusal::BodyTooLong),
         }
     }
 }
@@ -43,24 +59,20 @@ impl Service for Gateway {
     type Body = Body;
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let read = if (self.is_open)(request.uri().path()) {
-            // Anybody may ask for this: nothing is kept for them that they were not asked for.
-            match request.body().is_end_stream() {
-                true => Ok(request.map(|_| Body::empty())),
-                false => Err(Refusal::BodyTooLong),
-            }
-        } else {
-            let read = self.bodies.read(request).await;
-            read.map(|request| request.map(Body::from))
-        };
-        match read {
+        let asked = self.telemetry.asked(&request);
+        let response = match self.read(request).await {
             Ok(request) => routed(self.router.clone(), request).await,
             Err(refusal) => refused(refusal),
-        }
+        };
+        asked.answer(response)
     }
 
-    fn refuse(&self, refusal: Refusal, _: &RequestId) -> Response<Body> {
-        refused(refusal)
+    fn refuse(&self, refusal: Refusal, id: &RequestId) -> Response<Body> {
+        self.telemetry.turned_away(id).answer(refused(refusal))
+    }
+
+    fn connections(&self, count: usize) {
+        self.telemetry.connections(count);
     }
 
     fn is_open(&self, path: &str) -> bool {

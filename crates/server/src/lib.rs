@@ -11,23 +11,31 @@ mod envelope;
 mod error;
 mod gateway;
 mod json;
+mod log;
+mod metrics;
 #[cfg(test)]
 mod openapi_tests;
 pub mod page;
 mod query;
 mod request;
 mod routes;
+mod stream;
+mod telemetry;
+mod trace;
 
 pub use error::{ApiError, ErrorKind};
+pub use log::{Log, LogForm};
+pub use trace::Traces;
 
 use aish_core::secret::Secret;
-use aish_engine::Conversations;
+use aish_engine::{Conversations, Observer};
 use aish_listen::{Guard, Limits, Stop};
 use axum::Router;
 use gateway::Gateway;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use telemetry::Telemetry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -40,13 +48,17 @@ const ADMISSION_TIMEOUT_S: u64 = 10;
 /// How long answers may take to be sent once all turns have been left.
 const DRAIN_TIMEOUT_MS: u64 = 1_000;
 
-/// Who is let in.
-#[derive(Clone, Debug)]
+/// Who is let in, and who is told what happens.
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The bearer token; `None` lets everybody in who is on this machine.
     pub token: Option<Secret>,
     /// Further names the server is known by: those of a proxy that speaks TLS in front of it.
     pub hosts: Vec<String>,
+    /// Where a line for each request and each run of a turn goes.
+    pub log: Option<Log>,
+    /// Where traces go.
+    pub traces: Option<Traces>,
 }
 
 /// Serves until `stop` turns true. Then it is not ready any more and begins no turn, those that run come to a point where they can
@@ -68,7 +80,9 @@ pub async fn serve(
         drain_timeout: Duration::from_millis(DRAIN_TIMEOUT_MS),
         ..Limits::default()
     };
-    let gateway = Gateway::new(router(Arc::clone(&conversations)), routes::is_open);
+    let telemetry = Telemetry::new(settings.log, settings.traces);
+    let router = observed(&conversations, &telemetry);
+    let gateway = Gateway::new(router, routes::is_open, Arc::clone(&telemetry));
     let (close, closed) = watch::channel(false);
     let serving = aish_listen::serve(gateway, listener, (guard, limits), closed);
     let draining = async {
@@ -85,14 +99,22 @@ pub async fn serve(
         Arc::clone(&conversations).keep().await;
         std::future::pending::<()>().await;
     };
-    tokio::select! {
+    let served = tokio::select! {
         served = serving => served,
         () = draining => Ok(()),
         () = keeping => Ok(()),
-    }
+        () = telemetry.run() => Ok(()),
+    };
+    telemetry.finish().await;
+    served
 }
 
 /// All routes, without what lets requests in: for tests, and for programs that bring their own listener.
 pub fn router(conversations: Arc<Conversations>) -> Router {
-    routes::router(conversations)
+    observed(&conversations, &Telemetry::new(None, None))
+}
+
+fn observed(conversations: &Arc<Conversations>, telemetry: &Arc<Telemetry>) -> Router {
+    conversations.observe(Arc::clone(telemetry) as Arc<dyn Observer>);
+    routes::router(Arc::clone(conversations), Arc::clone(telemetry))
 }

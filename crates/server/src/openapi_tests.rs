@@ -2,12 +2,15 @@
 //! `docs/openapi.json`, and served, is what this makes; `UPDATE_DOCS=1` with its test writes it anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::envelope::{Reply, SessionList, SessionPage};
+use crate::envelope::{LedgerEvent, Reply, SessionList, SessionPage};
 use crate::error::{ErrorBody, ErrorKind};
 use crate::query::VALUE_CHARS_MAX;
 use crate::request::{ApprovalBody, ChatBody, KEY_CHARS_MAX, ToolResultBody};
 use crate::routes::probes::Probe;
-use crate::routes::{APPROVAL, CANCEL, CHAT, HEALTHZ, OPENAPI, READYZ, SESSION, SESSIONS, TOOL_RESULT, sessions};
+use crate::routes::{
+    APPROVAL, CANCEL, CHAT, EVENTS, HEALTHZ, METRICS, OPENAPI, READYZ, SESSION, SESSIONS, TOOL_RESULT, sessions,
+};
+use crate::stream::{Delta, EVENT_STREAM};
 use ErrorKind as Kind;
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -90,6 +93,25 @@ impl Document {
     fn answer<T: JsonSchema>(&mut self, says: &str) -> Value {
         let schema = self.answers.subschema_for::<T>();
         json!({"description": says, "content": {"application/json": {"schema": schema}}})
+    }
+
+    /// Where a turn stands, or on request everything that happens until then.
+    fn told(&mut self) -> Value {
+        let told = "Where the turn stands: over, or waiting for a tool of the client's or for an approval.";
+        let mut answer = self.answer::<Reply>(told);
+        answer["content"][EVENT_STREAM] = self.stream(
+            "Server-sent events: what happens in the turn, then `envelope` with what is answered without a stream, or `error`.",
+        );
+        answer
+    }
+
+    fn stream(&mut self, says: &str) -> Value {
+        // Not referenced by an operation: what the data of its frames is.
+        self.answers.subschema_for::<Delta<'_>>();
+        self.answers.subschema_for::<LedgerEvent>();
+        let frames = "Events of the ledger under their kind (data: `LedgerEvent`; id: its `seq`), `delta` for what has no place there \
+            (data: `Delta`; no id), `envelope`, and `error` (data: `Error`).";
+        json!({"schema": {"type": "string", "description": format!("{says} {frames}")}})
     }
 
     fn add(&mut self, (method, path): (&str, &str), operation: Operation<'_>) {
@@ -217,8 +239,7 @@ fn document() -> Value {
 
 /// What begins a turn or goes on with one.
 fn conversations(all: &mut Document) {
-    let told = "Where the turn stands: over, or waiting for a tool of the client's or for an approval.";
-    let (request, answer) = (all.request::<ChatBody>(), all.answer::<Reply>(told));
+    let (request, answer) = (all.request::<ChatBody>(), all.told());
     all.add(
         ("post", CHAT),
         Operation {
@@ -230,7 +251,7 @@ fn conversations(all: &mut Document) {
             kinds: [OF_A_BODY.as_slice(), &OF_A_MESSAGE].concat(),
         },
     );
-    let (request, answer) = (all.request::<ToolResultBody>(), all.answer::<Reply>(told));
+    let (request, answer) = (all.request::<ToolResultBody>(), all.told());
     all.add(
         ("post", TOOL_RESULT),
         Operation {
@@ -242,7 +263,7 @@ fn conversations(all: &mut Document) {
             kinds: [OF_A_BODY.as_slice(), &OF_AN_ANSWER, &[Kind::CallIdRequired]].concat(),
         },
     );
-    let (request, answer) = (all.request::<ApprovalBody>(), all.answer::<Reply>(told));
+    let (request, answer) = (all.request::<ApprovalBody>(), all.told());
     all.add(
         ("post", APPROVAL),
         Operation {
@@ -321,6 +342,39 @@ fn listings(all: &mut Document) {
             request: None,
             answer,
             kinds: vec![Kind::NotFound, Kind::InvalidRequest],
+        },
+    );
+    let frames = all.stream("Server-sent events, for ever: those after one place, then each as it happens.");
+    all.add(
+        ("get", EVENTS),
+        Operation {
+            name: "events",
+            says: "Follows a conversation as it goes on.",
+            parameters: vec![
+                id(),
+                number("after", "Only events after this place.", (0, sessions::PLACE_MAX), 0),
+                parameter(
+                    "header",
+                    "Last-Event-ID",
+                    "The same, and before it: where a stream that broke is gone on with.",
+                    json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
+                ),
+            ],
+            request: None,
+            answer: json!({"description": "What happens.", "content": {EVENT_STREAM: frames}}),
+            kinds: vec![Kind::NotFound, Kind::InvalidRequest],
+        },
+    );
+    let text = json!({"schema": {"type": "string"}});
+    all.add(
+        ("get", METRICS),
+        Operation {
+            name: "metrics",
+            says: "What is counted, as Prometheus reads it.",
+            parameters: Vec::new(),
+            request: None,
+            answer: json!({"description": "Text in the exposition format 0.0.4.", "content": {"text/plain": text}}),
+            kinds: Vec::new(),
         },
     );
 }

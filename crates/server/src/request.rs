@@ -43,7 +43,6 @@ pub(crate) struct ChatBody {
     pub(crate) tools: Option<Vec<Object<ToolBody>>>,
     /// Whether to answer with an event stream; so does `Accept: text/event-stream`.
     #[serde(default)]
-    #[expect(dead_code, reason = "every answer is whole so far")]
     pub(crate) stream: Option<bool>,
 }
 
@@ -73,6 +72,9 @@ pub(crate) struct ToolResultBody {
     pub(crate) call_id: Option<String>,
     /// The result, as text for the model.
     pub(crate) content: String,
+    /// Whether to answer with an event stream; so does `Accept: text/event-stream`.
+    #[serde(default)]
+    pub(crate) stream: Option<bool>,
 }
 
 /// `POST /api/sessions/{id}/approval`: whether a call may run.
@@ -89,6 +91,9 @@ pub(crate) struct ApprovalBody {
     /// Why not, for the model.
     #[serde(default)]
     pub(crate) reason: Option<String>,
+    /// Whether to answer with an event stream; so does `Accept: text/event-stream`.
+    #[serde(default)]
+    pub(crate) stream: Option<bool>,
 }
 
 /// A person's answer.
@@ -141,11 +146,12 @@ pub(crate) fn key_of(headers: &HeaderMap, route: &str, body: &[u8]) -> Result<Op
     let Some(first) = given.next() else {
         return Ok(None);
     };
-    let text = first.to_str().ok().map(str::trim).filter(|_| given.next().is_none());
-    let is_key = |text: &&str| (1..=KEY_CHARS_MAX).contains(&text.len());
+    let text = first.to_str().ok().filter(|_| given.next().is_none());
+    let is_key =
+        |text: &&str| (1..=KEY_CHARS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     let Some(key) = text.filter(is_key) else {
         return Err(invalid(format!(
-            "`Idempotency-Key` must be there once, with 1 to {KEY_CHARS_MAX} visible characters"
+            "`Idempotency-Key` must be there once, with 1 to {KEY_CHARS_MAX} visible characters and no spaces"
         )));
     };
     Ok(Some(RequestKey {
@@ -202,13 +208,13 @@ mod tests {
                 .map(|value| (IDEMPOTENCY_KEY, value.parse().unwrap()))
                 .collect()
         };
-        let of = |route: &str, body: &str| key_of(&headers(&["k 1"]), route, body.as_bytes()).unwrap().unwrap();
+        let of = |route: &str, body: &str| key_of(&headers(&["k-1"]), route, body.as_bytes()).unwrap().unwrap();
         assert_eq!(of("a", "b"), of("a", "b"));
-        assert_eq!(of("a", "b").key, "k 1");
+        assert_eq!(of("a", "b").key, "k-1");
         assert_ne!(of("a", "b").digest, of("a", "c").digest);
         assert_ne!(of("a", "b").digest, of("b", "b").digest);
         assert_eq!(key_of(&HeaderMap::new(), "a", b"").unwrap(), None);
-        for bad in [&[""] as &[&str], &["a", "b"], &[&"x".repeat(256)]] {
+        for bad in [&[""] as &[&str], &["a b"], &["a\tb"], &["a", "b"], &[&"x".repeat(256)]] {
             assert!(key_of(&headers(bad), "a", b"").is_err(), "{bad:?}");
         }
     }

@@ -8,11 +8,15 @@ mod answers;
 mod bench;
 #[path = "api/conversations.rs"]
 mod conversations;
+#[path = "api/frames.rs"]
+mod frames;
 #[path = "api/listener.rs"]
 mod listener;
 #[path = "api/refusals.rs"]
 mod refusals;
 #[path = "api/sessions.rs"]
 mod sessions;
+#[path = "api/streams.rs"]
+mod streams;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;

@@ -8,9 +8,11 @@ use crate::envelope::Reply as Told;
 use crate::error::{ApiError, ErrorKind};
 use crate::json::{Json, answer, nothing};
 use crate::request::{ApprovalBody, ChatBody, Decision, ToolResultBody, key_of};
+use crate::stream;
+use crate::telemetry::TurnOf;
 use aish_core::event::Answer;
 use aish_core::id::SessionId;
-use aish_engine::{ChatRequest, Claim, Conversations, Reply, ServeError, Ticket};
+use aish_engine::{ChatRequest, Claim, Reply, ServeError, Ticket};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
@@ -27,6 +29,7 @@ pub(super) async fn chat(
     body: Json<ChatBody>,
 ) -> Result<Response, ApiError> {
     let tools = body.value.check()?;
+    let form = Form::of(&headers, body.value.stream);
     let request = key_of(&headers, CHAT, &body.bytes)?;
     let asked = body.value;
     let chat = ChatRequest {
@@ -39,7 +42,7 @@ pub(super) async fn chat(
     };
     let conversations = Arc::clone(&shared.conversations);
     let ticket = whole(async move { conversations.chat(chat).await }).await?;
-    told(&shared.conversations, ticket).await
+    told(&shared, ticket, form).await
 }
 
 /// `POST /api/sessions/{id}/tool_result`
@@ -50,12 +53,13 @@ pub(super) async fn tool_result(
     body: Json<ToolResultBody>,
 ) -> Result<Response, ApiError> {
     let id = known(id)?;
+    let form = Form::of(&headers, body.value.stream);
     let claim = Claim {
         request: key_of(&headers, &TOOL_RESULT.replace("{id}", &id), &body.bytes)?,
         call_id: body.value.call_id,
         reply: Reply::Result(body.value.content),
     };
-    answered(&shared, id, claim).await
+    answered(&shared, (id, claim), form).await
 }
 
 /// `POST /api/sessions/{id}/approval`
@@ -74,12 +78,13 @@ pub(super) async fn approval(
         },
         reason: body.value.reason,
     };
+    let form = Form::of(&headers, body.value.stream);
     let claim = Claim {
         request: key_of(&headers, &APPROVAL.replace("{id}", &id), &body.bytes)?,
         call_id: Some(body.value.call_id),
         reply,
     };
-    answered(&shared, id, claim).await
+    answered(&shared, (id, claim), form).await
 }
 
 /// `POST /api/sessions/{id}/cancel`
@@ -91,16 +96,44 @@ pub(super) async fn cancel(State(shared): State<Shared>, id: Id, request: Reques
     Ok(answer(StatusCode::OK, &Told::from(envelope)))
 }
 
-async fn answered(shared: &Shared, id: String, claim: Claim) -> Result<Response, ApiError> {
+async fn answered(shared: &Shared, (id, claim): (String, Claim), form: Form) -> Result<Response, ApiError> {
     let conversations = Arc::clone(&shared.conversations);
     let ticket = whole(async move { conversations.answer(&id, claim).await }).await?;
-    told(&shared.conversations, ticket).await
+    told(shared, ticket, form).await
+}
+
+/// How a request wants to be answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With where the turn stands then.
+    Envelope,
+    /// With what happens until then as well.
+    Stream,
+}
+
+impl Form {
+    /// What the body says counts, where it says anything.
+    fn of(headers: &HeaderMap, said: Option<bool>) -> Self {
+        match said.unwrap_or_else(|| stream::is_wanted(headers)) {
+            true => Self::Stream,
+            false => Self::Envelope,
+        }
+    }
 }
 
 /// What the turn came to, once it waits or is over.
-async fn told(conversations: &Conversations, ticket: Ticket) -> Result<Response, ApiError> {
-    let envelope = conversations.told(ticket).await?;
-    Ok(answer(StatusCode::OK, &Told::from(envelope)))
+async fn told(shared: &Shared, ticket: Ticket, form: Form) -> Result<Response, ApiError> {
+    let turn = TurnOf(ticket.session.clone(), ticket.turn);
+    let mut response = match form {
+        Form::Stream => {
+            let open = shared.telemetry.stream();
+            stream::of_turn(Arc::clone(&shared.conversations), ticket, open)
+        }
+        Form::Envelope => answer(StatusCode::OK, &Told::from(shared.conversations.told(ticket).await?)),
+    };
+    response.extensions_mut().insert(turn.0.clone());
+    response.extensions_mut().insert(turn);
+    Ok(response)
 }
 
 /// Does something to its end, also when the client hangs up in the middle of it.

@@ -46,6 +46,15 @@ pub(super) async fn readyz(State(shared): State<Shared>) -> Result<Response, Api
     }
 }
 
+/// `GET /metrics`
+pub(super) async fn metrics(State(shared): State<Shared>) -> Response {
+    let text = shared.telemetry.text(&shared.conversations).await;
+    let mut response = Response::new(Body::from(text));
+    let plain = HeaderValue::from_static(crate::metrics::CONTENT_TYPE);
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
+
 /// `GET /openapi.json`
 pub(super) async fn openapi() -> Response {
     let mut response = Response::new(Body::from(OPENAPI_DOCUMENT));

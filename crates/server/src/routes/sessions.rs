@@ -7,7 +7,7 @@ use crate::error::{ApiError, ErrorKind};
 use crate::json::answer;
 use crate::query::Query;
 use aish_core::id::SessionId;
-use aish_engine::{Conversations, EngineError, ServeError, SessionFilter, SessionSummary, Standing, jsonl_line};
+use aish_engine::{Conversations, EngineError, ServeError, SessionFilter, SessionSummary, Standing};
 use axum::extract::State;
 use axum::response::Response;
 use http::{StatusCode, Uri};
@@ -97,7 +97,7 @@ async fn events(
                 return Ok((page, true));
             }
             last = event.seq;
-            let line = jsonl_line(session, &event);
+            let line = conversations.exported(session, &event);
             bytes += line.len();
             let unreadable = |_| ApiError::new(ErrorKind::Internal, "an event cannot be shown");
             page.push(RawValue::from_string(line).map_err(unreadable)?);

@@ -53,11 +53,15 @@ impl Bench {
         }
     }
 
+    /// Asks with exactly this, and gives what begins to be answered.
+    pub async fn respond(&self, request: Request<Body>) -> Response<Body> {
+        let answering = self.router.clone().call(request);
+        within(answering).await.unwrap()
+    }
+
     /// Asks with exactly this.
     pub async fn send(&self, request: Request<Body>) -> Answer {
-        let answering = self.router.clone().call(request);
-        let response = within(answering).await.unwrap();
-        Answer::read(response).await
+        Answer::read(self.respond(request).await).await
     }
 
     /// Asks as a good client does, with further headers; an empty body is none.

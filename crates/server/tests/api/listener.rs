@@ -32,6 +32,7 @@ impl Served {
         let settings = Settings {
             token: Some(Secret::new(TOKEN)),
             hosts: vec!["aish.example".to_owned()],
+            ..Settings::default()
         };
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(async move {

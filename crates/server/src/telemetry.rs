@@ -1,0 +1,360 @@
+//! What is said about what this server does: counted ([`Metrics`]), written down ([`Log`]) and traced. All three see the same things:
+//! requests as they are answered, and runs of turns as they end.
+
+use crate::error::{ErrorKind, LedgerFailed};
+use crate::log::{Line, Log, RequestLine, Tokens, TurnLine};
+use crate::metrics::{Metrics, Now};
+use crate::routes;
+use crate::trace::{self, Attribute, Exporter, Kind, Parent, Place, Span, Traces};
+use aish_core::event::Body as EventBody;
+use aish_core::id::SessionId;
+use aish_engine::{Conversations, Observer, Ran, WaitingCount, now_ms};
+use aish_listen::RequestId;
+use axum::body::Body;
+use http::{Request, Response, StatusCode};
+use hyper::body::{Bytes, Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// How long the count of turns that wait is good: it is read from the ledger.
+const WAITING_KEPT_S: u64 = 5;
+/// How long the ledger may take to count them.
+const WAITING_TIMEOUT_S: u64 = 2;
+/// How long the last spans and lines may take to be sent, each.
+const FLUSH_TIMEOUT_MS: u64 = 1_000;
+/// The method and the route of a request that was not let in.
+const TURNED_AWAY: &str = "-";
+/// What is counted for a client that hung up before it was answered; nginx has made the number known.
+const HUNG_UP: u16 = 499;
+
+/// All of it.
+pub(crate) struct Telemetry {
+    metrics: Metrics,
+    log: Option<Log>,
+    exporter: Option<Exporter>,
+    waiting: Mutex<Option<(Instant, WaitingCount)>>,
+}
+
+/// The turn that an answer is about, for traces; among the answer's extensions, as the session's id is for the log.
+#[derive(Clone, Debug)]
+pub(crate) struct TurnOf(pub(crate) SessionId, pub(crate) u64);
+
+/// An open event stream.
+pub(crate) struct Open(Arc<Telemetry>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.metrics.stream_closed();
+    }
+}
+
+/// A request that is being answered. Dropped without an answer, its client has hung up.
+pub(crate) struct Asked {
+    telemetry: Arc<Telemetry>,
+    head: Option<Head>,
+}
+
+/// What is kept of a request.
+struct Head {
+    method: String,
+    route: &'static str,
+    id: String,
+    began: Instant,
+    began_ms: u64,
+    parent: Option<Parent>,
+}
+
+/// What is kept of its answer.
+struct Answered {
+    head: Head,
+    status: StatusCode,
+    session: Option<SessionId>,
+    turn: Option<Place>,
+    bytes: u64,
+}
+
+impl Telemetry {
+    pub(crate) fn new(log: Option<Log>, traces: Option<Traces>) -> Arc<Self> {
+        Arc::new(Self {
+            metrics: Metrics::new(),
+            log,
+            exporter: traces.map(Exporter::new),
+            waiting: Mutex::default(),
+        })
+    }
+
+    /// A stream is about to be sent.
+    pub(crate) fn stream(self: &Arc<Self>) -> Open {
+        self.metrics.stream_opened();
+        Open(Arc::clone(self))
+    }
+
+    pub(crate) fn connections(&self, count: usize) {
+        self.metrics.connections(count);
+    }
+
+    /// A request is about to be answered.
+    pub(crate) fn asked<B>(self: &Arc<Self>, request: &Request<B>) -> Asked {
+        let id = request.extensions().get::<RequestId>();
+        let is_traced = self.exporter.is_some();
+        self.of(Head {
+            method: request.method().to_string(),
+            route: routes::pattern(request.uri().path()),
+            id: id.map(ToString::to_string).unwrap_or_default(),
+            began: Instant::now(),
+            began_ms: now_ms(),
+            parent: is_traced.then(|| trace::parent(request.headers())).flatten(),
+        })
+    }
+
+    /// A request was not let in: nobody looked at what it wants.
+    pub(crate) fn turned_away(self: &Arc<Self>, id: &RequestId) -> Asked {
+        self.of(Head {
+            method: TURNED_AWAY.to_owned(),
+            route: TURNED_AWAY,
+            id: id.to_string(),
+            began: Instant::now(),
+            began_ms: now_ms(),
+            parent: None,
+        })
+    }
+
+    fn of(self: &Arc<Self>, head: Head) -> Asked {
+        Asked {
+            telemetry: Arc::clone(self),
+            head: Some(head),
+        }
+    }
+
+    /// Sends spans to their collector, for ever; at once over where there is none.
+    pub(crate) async fn run(&self) {
+        match &self.exporter {
+            Some(exporter) => exporter.run().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Sends and writes what is left, within seconds.
+    pub(crate) async fn finish(&self) {
+        let within = Duration::from_millis(FLUSH_TIMEOUT_MS);
+        if let Some(exporter) = &self.exporter {
+            exporter.flush(within).await;
+        }
+        if let Some(log) = self.log.clone() {
+            // The thread that waits is not one that others wait for; that it is gone is as good as that it has waited.
+            let _ = tokio::task::spawn_blocking(move || log.flush(within)).await;
+        }
+    }
+
+    /// What `GET /metrics` answers.
+    pub(crate) async fn text(&self, conversations: &Conversations) -> String {
+        let now = Now {
+            running: conversations.running_count(),
+            waiting: self.waiting(conversations).await,
+            spans_dropped: self.exporter.as_ref().map(Exporter::dropped),
+            lines_dropped: self.log.as_ref().map(Log::dropped),
+        };
+        self.metrics.text(&now)
+    }
+
+    async fn waiting(&self, conversations: &Conversations) -> Option<WaitingCount> {
+        let kept = || self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *kept();
+        if let Some((at, count)) = known
+            && at.elapsed() < Duration::from_secs(WAITING_KEPT_S)
+        {
+            return Some(count);
+        }
+        let counting = tokio::time::timeout(Duration::from_secs(WAITING_TIMEOUT_S), conversations.waiting_count());
+        if let Ok(Ok(count)) = counting.await {
+            *kept() = Some((Instant::now(), count));
+            Some(count)
+        } else {
+            self.metrics.store_failed();
+            None
+        }
+    }
+
+    fn answered(&self, answered: &Answered) {
+        let head = &answered.head;
+        if let Some(log) = &self.log {
+            let line = RequestLine {
+                request_id: &head.id,
+                method: &head.method,
+                route: head.route,
+                status: answered.status.as_u16(),
+                duration_ms: milliseconds(head.began.elapsed()),
+                bytes: answered.bytes,
+                session: answered.session.as_ref().map(SessionId::as_str),
+            };
+            log.write(now_ms(), &Line::Request(line));
+        }
+        if let (Some(exporter), Some(Parent(parent))) = (&self.exporter, &head.parent) {
+            exporter.take(request_span(answered, parent));
+        }
+    }
+}
+
+impl Observer for Telemetry {
+    fn ran(&self, ran: &Ran<'_>) {
+        self.metrics.ran(ran);
+        if ran.problem.is_some() {
+            self.metrics.store_failed();
+        }
+        if let Some(log) = &self.log {
+            let (mut model, mut usage) = ("", Tokens::default());
+            for event in ran.of_turn() {
+                if let EventBody::TurnStarted(data) = &event.body {
+                    model = &data.model;
+                } else if let EventBody::Assistant(data) = &event.body {
+                    model = data.model.as_deref().unwrap_or(model);
+                }
+            }
+            let (mut reason, mut first, mut last) = ("left", None, 0);
+            for event in ran.written() {
+                first.get_or_insert(event.time);
+                last = event.time;
+                if let EventBody::Usage(data) = &event.body {
+                    usage.input_tokens += data.input_tokens;
+                    usage.output_tokens += data.output_tokens;
+                } else if let EventBody::Suspended(_) = &event.body {
+                    reason = "waiting";
+                } else if let EventBody::Resumed(_) = &event.body {
+                    reason = "left";
+                } else if let EventBody::TurnEnded(data) = &event.body {
+                    reason = data.reason.word();
+                }
+            }
+            let line = TurnLine {
+                session: ran.session.as_str(),
+                turn: ran.turn,
+                model,
+                reason: if ran.problem.is_some() { "failed" } else { reason },
+                duration_ms: last.saturating_sub(first.unwrap_or(last)),
+                usage,
+                problem: ran.problem,
+            };
+            log.write(now_ms(), &Line::Turn(line));
+        }
+        if let Some(exporter) = &self.exporter {
+            trace::spans(ran).into_iter().for_each(|span| exporter.take(span));
+        }
+    }
+}
+
+impl Asked {
+    /// Counts the answer; it is written down once its last byte was taken or nobody takes it any more.
+    pub(crate) fn answer(mut self, response: Response<Body>) -> Response<Body> {
+        let Some(head) = self.head.take() else { return response };
+        let telemetry = Arc::clone(&self.telemetry);
+        let status = response.status();
+        let metrics = &telemetry.metrics;
+        metrics.answered((&head.method, head.route), status, head.began.elapsed());
+        if let Some(kind) = response.extensions().get::<ErrorKind>() {
+            metrics.refused(kind.word());
+        }
+        if response.extensions().get::<LedgerFailed>().is_some() {
+            metrics.store_failed();
+        }
+        let (parts, body) = response.into_parts();
+        let answered = Answered {
+            head,
+            status,
+            session: parts.extensions.get::<SessionId>().cloned(),
+            turn: parts
+                .extensions
+                .get::<TurnOf>()
+                .map(|TurnOf(session, turn)| trace::turn_place(session.as_str(), *turn)),
+            bytes: 0,
+        };
+        let body = Body::new(Sent {
+            body,
+            answered,
+            telemetry,
+        });
+        Response::from_parts(parts, body)
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let Some(head) = self.head.take() else { return };
+        let status = StatusCode::from_u16(HUNG_UP).unwrap_or(StatusCode::BAD_REQUEST);
+        let telemetry = &self.telemetry;
+        telemetry
+            .metrics
+            .answered((&head.method, head.route), status, head.began.elapsed());
+        telemetry.answered(&Answered {
+            head,
+            status,
+            session: None,
+            turn: None,
+            bytes: 0,
+        });
+    }
+}
+
+/// The body of an answer, whose bytes are counted as they are taken.
+struct Sent {
+    body: Body,
+    answered: Answered,
+    telemetry: Arc<Telemetry>,
+}
+
+impl hyper::body::Body for Sent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            self.answered.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        self.telemetry.answered(&self.answered);
+    }
+}
+
+/// A request as a part of what its client does.
+fn request_span(answered: &Answered, parent: &Place) -> Span {
+    let head = &answered.head;
+    let status = u64::from(answered.status.as_u16());
+    Span {
+        place: Place {
+            trace: parent.trace.clone(),
+            span: trace::request_span_id(&head.id, head.began_ms, &parent.span),
+        },
+        parent: Some(parent.span.clone()),
+        name: format!("{} {}", head.method, head.route),
+        kind: Kind::Server,
+        start_ms: head.began_ms,
+        end_ms: head.began_ms + milliseconds(head.began.elapsed()),
+        attributes: vec![
+            ("http.request.method", Attribute::Text(head.method.clone())),
+            ("http.route", Attribute::Text(head.route.to_owned())),
+            ("http.response.status_code", Attribute::Number(status)),
+        ],
+        error: (status >= 500).then(|| status.to_string()),
+        link: answered.turn.clone(),
+    }
+}
+
+fn milliseconds(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}

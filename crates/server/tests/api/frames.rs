@@ -1,0 +1,132 @@
+//! An event stream as a client reads it, field by field (WHATWG HTML, "Server-sent events").
+
+use crate::bench::{Bench, text};
+use crate::support::within;
+use axum::body::{Body, BodyDataStream};
+use futures_util::StreamExt as _;
+use http::Request;
+use serde_json::Value;
+
+/// A frame that is not a comment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    pub id: Option<u64>,
+    pub event: String,
+    pub data: Value,
+}
+
+/// A stream that is read frame by frame.
+pub struct Frames {
+    body: BodyDataStream,
+    text: String,
+}
+
+impl Frames {
+    /// Asks for a stream; a body makes it a POST.
+    pub async fn open(bench: &Bench, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Self {
+        let mut request = Request::builder().uri(path).header("accept", "text/event-stream");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = match body {
+            None => request.body(Body::empty()),
+            Some(body) => request
+                .method("POST")
+                .header("content-type", "application/json")
+                .body(Body::from(body.to_string())),
+        };
+        let response = bench.respond(request.unwrap()).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self {
+            body: response.into_body().into_data_stream(),
+            text: String::new(),
+        }
+    }
+
+    /// The stream of a session after one of its events.
+    pub async fn of(bench: &Bench, session: &str, after: u64) -> Self {
+        let path = format!("/api/sessions/{session}/events");
+        Self::open(bench, &path, &[("last-event-id", &after.to_string())], None).await
+    }
+
+    /// The next frame; `None` at the end.
+    pub async fn next(&mut self) -> Option<Frame> {
+        loop {
+            if let Some((frame, rest)) = self.text.split_once("\n\n") {
+                let (frame, rest) = (frame.to_owned(), rest.to_owned());
+                self.text = rest;
+                if let Some(frame) = read(&frame) {
+                    return Some(frame);
+                }
+                continue;
+            }
+            let Some(piece) = within(self.body.next()).await else {
+                assert_eq!(self.text, "", "cut in the middle of a frame");
+                return None;
+            };
+            self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+        }
+    }
+
+    /// Everything up to the end.
+    pub async fn rest(&mut self) -> Vec<Frame> {
+        let mut all = Vec::new();
+        while let Some(frame) = self.next().await {
+            all.push(frame);
+        }
+        all
+    }
+
+    /// Everything up to the next frame of this name, which is the last.
+    pub async fn until(&mut self, event: &str) -> Vec<Frame> {
+        let mut all = Vec::new();
+        loop {
+            let frame = self.next().await;
+            all.push(frame.unwrap_or_else(|| panic!("the stream ended: {all:?}")));
+            if all.last().is_some_and(|last| last.event == event) {
+                return all;
+            }
+        }
+    }
+}
+
+fn read(frame: &str) -> Option<Frame> {
+    let mut read = Frame {
+        id: None,
+        event: String::new(),
+        data: Value::Null,
+    };
+    for line in frame.lines() {
+        let (field, value) = line.split_once(": ").unwrap();
+        match field {
+            "id" => read.id = Some(value.parse().unwrap()),
+            "event" => value.clone_into(&mut read.event),
+            "data" => {
+                assert_eq!(read.data, Value::Null, "two lines of data: {frame}");
+                read.data = serde_json::from_str(value).unwrap();
+            }
+            "" => return None,
+            other => panic!("{other}: {frame}"),
+        }
+    }
+    Some(read)
+}
+
+/// The places of the events among these frames.
+pub fn places(frames: &[Frame]) -> Vec<u64> {
+    frames.iter().filter_map(|frame| frame.id).collect()
+}
+
+/// The data of the events among these frames.
+pub fn events(frames: &[Frame]) -> Vec<Value> {
+    let events = frames.iter().filter(|frame| frame.id.is_some());
+    events.map(|frame| frame.data.clone()).collect()
+}
+
+/// The text of the reply that these frames bring piece by piece.
+pub fn said(frames: &[Frame]) -> String {
+    let deltas = frames.iter().filter(|frame| frame.event == "delta");
+    let pieces = deltas.filter(|frame| frame.data["type"] == "text");
+    pieces.map(|frame| text(&frame.data["text"])).collect()
+}
