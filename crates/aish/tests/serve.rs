@@ -1,7 +1,7 @@
 //! `aish serve` in the hands of an app that runs its own tools: SPEC 9, rule by rule, on the real program.
 //!
 //! [`app`] is the fake app. [`chat`] is what a message leads to, [`results`] what answers lead to, [`once`] that an answer counts
-//! once, [`restarts`] and [`kills`] that nothing of this is lost, [`batches`] several calls at once and approvals, [`doors`] who is let in,
+//! once, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers share it, [`batches`] several calls at once and approvals, [`doors`] who is let in,
 //! and [`examples`] the clients that are published.
 #![allow(
     clippy::unwrap_used,
@@ -27,6 +27,8 @@ mod examples;
 mod kills;
 #[path = "serve/once.rs"]
 mod once;
+#[path = "serve/replicas.rs"]
+mod replicas;
 #[path = "serve/restarts.rs"]
 mod restarts;
 #[path = "serve/results.rs"]

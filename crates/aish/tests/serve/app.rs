@@ -14,7 +14,7 @@ use std::net::TcpStream;
 
 /// The token that the tests set, and the variable it is in.
 pub const TOKEN: &str = "a-token-for-the-tests";
-const TOKEN_VARIABLE: &str = "SERVE_TEST_TOKEN";
+pub const TOKEN_VARIABLE: &str = "SERVE_TEST_TOKEN";
 
 /// Envelopes that one message may lead to before a test gives up on its end.
 const ENVELOPES_MAX: usize = 100;

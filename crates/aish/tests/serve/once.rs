@@ -3,17 +3,11 @@
 use super::app::{Served, accepted, place, refused, replied, results, route, waits_for};
 use crate::support::fake_server::FakeServer;
 use crate::support::http::Response;
-use crate::support::ledger::{export, of_kind, text};
+use crate::support::ledger::text;
 use crate::support::poll_until;
 use crate::support::reply::Reply;
 use serde_json::{Value, json};
-use std::sync::Barrier;
 use std::time::Duration;
-
-/// Clients that answer the same call at once.
-const RACERS: usize = 8;
-/// Calls they race for.
-const RACES: usize = 10;
 
 /// A model that calls `pick` so many times and then says `done`.
 fn chain(calls: usize) -> FakeServer {
@@ -204,41 +198,5 @@ fn an_idempotency_key_at_once() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:#?}");
-    model.assert_done();
-}
-
-/// SPEC 9.4: of different answers that race, on two servers that share a store, exactly one wins, each time.
-#[test]
-fn races() {
-    let model = chain(RACES);
-    let sandbox = place(&model);
-    let servers = [Served::start(&sandbox), Served::start(&sandbox)];
-    let mut pending = servers[0].chat("go", &["pick"]);
-    let mut won = Vec::new();
-    for race in 0..RACES {
-        let start = Barrier::new(RACERS);
-        let run = |racer: usize| {
-            let content = format!("race {race}, client {racer}");
-            start.wait();
-            (servers[racer % servers.len()].answer(&pending, &content), content)
-        };
-        let outcomes: Vec<(Response, String)> = std::thread::scope(|scope| {
-            let run = &run;
-            let threads: Vec<_> = (0..RACERS).map(|racer| scope.spawn(move || run(racer))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        let (winners, losers): (Vec<_>, Vec<_>) = outcomes.iter().partition(|(response, _)| response.status == 200);
-        assert_eq!(winners.len(), 1, "{outcomes:#?}");
-        for (response, _) in losers {
-            refused(response, 409, "already_answered");
-        }
-        won.push(winners[0].1.clone());
-        pending = accepted(&winners[0].0);
-    }
-    replied(&pending, "done");
-    assert_eq!(results(model.requests().last().unwrap()), won);
-    let events = export(&sandbox, text(&pending["conversation_id"]));
-    assert_eq!(of_kind(&events, "resumed").len(), RACES);
-    assert_eq!(of_kind(&events, "tool_result").len(), RACES);
     model.assert_done();
 }
