@@ -3,7 +3,7 @@
 
 mod support;
 
-use aish_core::event::{Body, ResultEnd};
+use aish_core::event::ResultEnd;
 use aish_core::policy::Rule;
 use aish_core::session::Session;
 use aish_engine::{ChatRequest, Conversations, ConversationsSettings, Supply};
@@ -97,11 +97,12 @@ async fn rules_hold_for_other_names() {
     let session = served(&world).await;
     assert_eq!(results(&session)[0].end, ResultEnd::Denied);
     assert!(world.folder.join("there").exists());
-    let gated = session.events().iter().find_map(|event| match &event.body {
-        Body::CallGated(gated) => Some(gated.rule.clone()),
-        _ => None,
-    });
-    assert_eq!(gated.as_deref(), Some("deny rule bash(rm*)"));
+    let call = session
+        .turn()
+        .unwrap()
+        .call(&results(&session)[0].tool_call_id)
+        .unwrap();
+    assert_eq!(call.gated.as_ref().unwrap().rule, "deny rule bash(rm*)");
 }
 
 /// SPEC 3.9, 4.5: at a terminal nobody knows them.
