@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 /// How the server's own list of clients calls us, unless the address says otherwise.
 const APPLICATION_NAME: &str = "aish";
@@ -99,6 +99,10 @@ impl PostgresUrl {
         }
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(Duration::from_secs(TCP_USER_TIMEOUT_S));
+        }
+        if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
+            // Of several servers one can be written to.
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         config.keepalives_idle(Duration::from_secs(KEEPALIVE_IDLE_S));
         config.keepalives_interval(Duration::from_secs(KEEPALIVE_INTERVAL_S));

@@ -112,8 +112,8 @@ impl std::error::Error for Told {}
 fn is_passing(error: &Error) -> bool {
     match error.code() {
         Some(code) => {
-            // Class 08: the connection. 57: an operator stopped the server, or it is just starting.
-            code.code().starts_with("08")
+            // Class 08: the connection. 57P: somebody stopped the server or the connection, or it is just starting.
+            ["08", "57P"].iter().any(|class| code.code().starts_with(class))
                 || [
                     &SqlState::T_R_SERIALIZATION_FAILURE,
                     &SqlState::T_R_DEADLOCK_DETECTED,
@@ -121,9 +121,8 @@ fn is_passing(error: &Error) -> bool {
                     &SqlState::UNIQUE_VIOLATION,
                     &SqlState::TOO_MANY_CONNECTIONS,
                     &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-                    &SqlState::ADMIN_SHUTDOWN,
-                    &SqlState::CRASH_SHUTDOWN,
-                    &SqlState::CANNOT_CONNECT_NOW,
+                    // Another server writes by now: a new connection may find it.
+                    &SqlState::READ_ONLY_SQL_TRANSACTION,
                 ]
                 .contains(&code)
         }

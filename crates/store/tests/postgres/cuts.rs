@@ -1,15 +1,18 @@
 //! Connections that break when the server was told to commit. Between the store and the server stands a [`Proxy`] that reads what
 //! the store sends.
 
-use super::server::PostgresServer;
+use super::server::{PASSWORD_ENCODED, PostgresServer, USER};
 use super::{PATIENCE, append, contents, says, session, store};
-use aish_store::StoreError;
+use aish_store::postgres::PostgresStore;
+use aish_store::{Durability, Owner, Store as _, StoreError};
+use std::cell::Cell;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// The message that ends a transaction: a simple query.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
@@ -28,12 +31,16 @@ enum Cut {
     Late,
     /// As [`Cut::Answer`], and nobody is let in any more.
     ForGood,
+    /// Nothing breaks: the server gets it when the test says so.
+    Held,
 }
 
 /// Lets connections through until it is told to cut one.
 struct Proxy {
     port: u16,
     next: Arc<Mutex<Option<Cut>>>,
+    /// Lets the one go on that is held.
+    release: Arc<Notify>,
 }
 
 impl Proxy {
@@ -41,7 +48,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (port, server_port) = (listener.local_addr().unwrap().port(), server.port());
         let next = Arc::new(Mutex::new(None));
-        let cuts = Arc::clone(&next);
+        let (cuts, release) = (Arc::clone(&next), Arc::new(Notify::new()));
+        let released = Arc::clone(&release);
         tokio::spawn(async move {
             while let Ok((store, _)) = listener.accept().await {
                 if *cuts.lock().unwrap() == Some(Cut::ForGood) {
@@ -54,14 +62,22 @@ impl Proxy {
                 let (from_store, to_store) = store.into_split();
                 let (from_server, to_server) = server.into_split();
                 let answers = tokio::spawn(pass(from_server, to_store));
-                let cuts = Arc::clone(&cuts);
+                let (cuts, released) = (Arc::clone(&cuts), Arc::clone(&released));
                 tokio::spawn(async move {
-                    let _ = watch(from_store, to_server, &cuts, || answers.abort()).await;
+                    let _ = watch(from_store, to_server, (&cuts, &released), || answers.abort()).await;
                     answers.abort();
                 });
             }
         });
-        Self { port, next }
+        Self { port, next, release }
+    }
+
+    /// A store that reaches the database by it.
+    fn store(&self, database: &str) -> PostgresStore {
+        store(&format!(
+            "postgres://{USER}:{PASSWORD_ENCODED}@127.0.0.1:{}/{database}",
+            self.port
+        ))
     }
 
     fn cut_next(&self, cut: Cut) {
@@ -81,7 +97,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) {
 async fn watch(
     mut from_store: OwnedReadHalf,
     mut to_server: OwnedWriteHalf,
-    cuts: &Mutex<Option<Cut>>,
+    (cuts, released): (&Mutex<Option<Cut>>, &Notify),
     silence: impl Fn(),
 ) -> io::Result<()> {
     let mut bytes = vec![0; 1 << 16];
@@ -94,6 +110,10 @@ async fn watch(
         let cut = if sent.ends_with(COMMIT) { take(cuts) } else { None };
         match cut {
             None => to_server.write_all(sent).await?,
+            Some(Cut::Held) => {
+                released.notified().await;
+                to_server.write_all(sent).await?;
+            }
             Some(Cut::Before) => return Ok(()),
             Some(Cut::Answer | Cut::ForGood) => {
                 silence();
@@ -128,13 +148,7 @@ async fn a_lost_commit_is_found_out() {
     let mut server = PostgresServer::start();
     let proxy = Proxy::before(&server).await;
     let direct = store(&server.database_by_port());
-    let url = direct.url().to_string();
-    let database = url.rsplit('/').next().unwrap();
-    let through = store(&format!(
-        "postgres://aish:{}@127.0.0.1:{}/{database}",
-        super::server::PASSWORD_ENCODED,
-        proxy.port
-    ));
+    let through = proxy.store("test_1");
     let mut n = 0;
     for cut in [Cut::Answer, Cut::Before, Cut::Late] {
         n += 1;
@@ -159,13 +173,7 @@ async fn what_cannot_be_known_is_not_claimed() {
     let mut server = PostgresServer::start();
     let proxy = Proxy::before(&server).await;
     let direct = store(&server.database_by_port());
-    let url = direct.url().to_string();
-    let database = url.rsplit('/').next().unwrap();
-    let through = store(&format!(
-        "postgres://aish:{}@127.0.0.1:{}/{database}",
-        super::server::PASSWORD_ENCODED,
-        proxy.port
-    ));
+    let through = proxy.store("test_1");
     append(&through, &session(1), 0, vec![says("a")]).await.unwrap();
     proxy.cut_next(Cut::ForGood);
     let error = tokio::time::timeout(PATIENCE, append(&through, &session(1), 1, vec![says("b")]))
@@ -177,4 +185,45 @@ async fn what_cannot_be_known_is_not_claimed() {
     assert!(told.contains("whether the events are kept is not known"), "{told}");
     assert!(!told.contains("pass"), "{told}");
     assert_eq!(contents(&direct, &session(1)).await, ["a", "b"]);
+}
+
+/// SPEC 2.12: a take-over comes wholly before or wholly after an append: one whose COMMIT is on its way is waited for, and seen.
+#[tokio::test]
+async fn a_take_over_waits_for_what_is_on_its_way() {
+    let mut server = PostgresServer::start();
+    let proxy = Proxy::before(&server).await;
+    let (ours, theirs) = (store(&server.database()), proxy.store("test_1"));
+    let watched = session(1);
+    append(&ours, &watched, 0, vec![says("a")]).await.unwrap();
+    // A lease that has run out as soon as it is there.
+    let (driver, other) = (Owner("a driver".to_owned()), Owner("another".to_owned()));
+    let lease = theirs.acquire(&watched, &driver, 100, 100).await.unwrap();
+
+    proxy.cut_next(Cut::Held);
+    let drafts = vec![says("on its way")];
+    let on_its_way = theirs.append(&watched, 1, drafts, 1, Durability::Synced, Some(&lease));
+    let is_taken = Cell::new(false);
+    let take_over = async {
+        let taken = ours.acquire(&watched, &other, 100, 60_000).await.unwrap();
+        is_taken.set(true);
+        (taken, contents(&ours, &watched).await)
+    };
+    let release = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while !proxy.has_cut() {
+            tokio::time::sleep(super::LOOK_EVERY).await;
+        }
+        while server.psql("test_1", waiting) == "0" && !is_taken.get() {
+            tokio::time::sleep(super::LOOK_EVERY).await;
+        }
+        proxy.release.notify_one();
+    };
+    let (appended, (taken, seen), ()) = tokio::join!(on_its_way, take_over, release);
+    appended.unwrap();
+    assert!(taken.fence > lease.fence);
+    assert_eq!(
+        seen,
+        ["a", "on its way"],
+        "taken over, and then written to by the one before"
+    );
 }

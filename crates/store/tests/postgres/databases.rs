@@ -140,3 +140,20 @@ async fn commits_wait_for_the_disk() {
         assert_eq!(contents(&replica, &session(1)).await.len() as u64, n + 1);
     }
 }
+
+/// SPEC 9.5: of several servers that an address names, the ledger is in the one that can be written to.
+#[tokio::test]
+async fn of_several_the_one_that_writes() {
+    let (mut follows, mut leads) = (PostgresServer::start(), PostgresServer::start());
+    follows.database();
+    leads.database();
+    follows.psql("postgres", "ALTER SYSTEM SET default_transaction_read_only = on");
+    follows.restart_immediately();
+    let hosts = [follows.port(), leads.port()].map(|port| format!("127.0.0.1:{port}"));
+    let hosts = hosts.join(",");
+    let replica = store(&format!("postgres://{USER}:{PASSWORD_ENCODED}@{hosts}/test_1"));
+    append(&replica, &session(1), 0, vec![says("x")]).await.unwrap();
+    follows.stop();
+    append(&replica, &session(1), 1, vec![says("y")]).await.unwrap();
+    assert_eq!(leads.psql("test_1", "SELECT count(*) FROM aish.events"), "2");
+}
