@@ -1,8 +1,8 @@
 //! `aish serve` in the hands of an app that runs its own tools: SPEC 9, rule by rule, on the real program.
 //!
 //! [`app`] is the fake app. [`chat`] is what a message leads to, [`results`] what answers lead to, [`once`] that an answer counts
-//! once, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers share it, [`batches`] several calls at once and approvals, [`doors`] who is let in,
-//! and [`examples`] the clients that are published.
+//! once, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers share it, [`batches`] several calls at
+//! once and approvals, [`doors`] who is let in, [`streams`] what can be watched, and [`examples`] the clients that are published.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,3 +33,5 @@ mod replicas;
 mod restarts;
 #[path = "serve/results.rs"]
 mod results;
+#[path = "serve/streams.rs"]
+mod streams;
