@@ -39,7 +39,7 @@ use tokio::sync::Semaphore;
 /// The tool's name.
 const NAME: &str = "web_get";
 /// Pages that are fetched at once; others wait. Each may be as large as the limit.
-const FETCHES_MAX: usize = 6;
+const FETCHES_MAX: usize = 4;
 /// Pages that are made text of at once, which takes as much memory again, and a processor.
 const READINGS_MAX: usize = 2;
 /// Of an address from which a secret was taken before the model saw it (SPEC 10.5).

@@ -15,6 +15,8 @@ use url::Host;
 
 /// What is asked for: what is text already, before what has to be made into text.
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
+/// Bytes by which a body's room grows.
+const BODY_STEP_BYTES: usize = 1 << 20;
 /// Characters of a header's value that are told.
 const HEADER_CHARS_MAX: usize = 200;
 
@@ -142,7 +144,12 @@ impl Fetch<'_> {
             };
             let left = self.limits.body_bytes_max - body.len();
             is_cut = chunk.len() > left;
-            body.extend_from_slice(chunk.get(..left).unwrap_or(&chunk));
+            let kept = chunk.get(..left).unwrap_or(&chunk);
+            if body.capacity() - body.len() < kept.len() {
+                // By steps, not by doubling: several bodies are in memory at once.
+                body.reserve_exact(kept.len().max(BODY_STEP_BYTES));
+            }
+            body.extend_from_slice(kept);
             came.store(body.len() as u64, Ordering::Relaxed);
         }
         Ok(Response {
