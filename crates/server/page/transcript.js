@@ -1,15 +1,19 @@
-// The conversation on the page: one element for each item, drawn at most once a frame, the end kept in sight while somebody is there.
+// The conversation on the page: one element for each item, drawn at most once a frame and less often where that is costly, the end
+// kept in sight while somebody is there.
 
 import { h } from './dom.js';
 import { draw } from './items.js';
 
 /** So close to the end the view follows what comes. */
 const END_PX = 120;
+/** Drawing may take one part of the time in so many: a long reply that streams must leave time for everything else. */
+const DRAWING_SHARE = 4;
 
 export class Transcript {
   #elements = new Map();
   #dirty = new Set();
-  #frame = 0;
+  #isDue = false;
+  #costMs = 0;
   #follows = true;
   #top = 0;
 
@@ -29,8 +33,6 @@ export class Transcript {
   }
 
   clear() {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
     this.#elements.clear();
     this.#dirty.clear();
     this.list.replaceChildren();
@@ -43,7 +45,9 @@ export class Transcript {
       if (!this.#elements.has(item)) this.list.append(this.#place(item));
       this.#dirty.add(item);
     }
-    if (this.#dirty.size > 0 && this.#frame === 0) this.#frame = requestAnimationFrame(() => this.flush());
+    if (this.#dirty.size === 0 || this.#isDue) return;
+    this.#isDue = true;
+    setTimeout(() => requestAnimationFrame(() => this.flush()), this.#costMs * DRAWING_SHARE);
   }
 
   /** Draws items from before the first one, without moving what is in sight. */
@@ -64,10 +68,11 @@ export class Transcript {
 
   /** Draws what waits to be drawn. */
   flush() {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
+    const from = performance.now();
+    this.#isDue = false;
     for (const item of this.#dirty) draw(item, this.#elements.get(item), this.context);
     this.#dirty.clear();
+    this.#costMs = performance.now() - from;
     if (this.#follows) this.#jump();
   }
 

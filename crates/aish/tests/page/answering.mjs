@@ -34,6 +34,34 @@ await run({
     check((await textOf(page)).includes('not in this folder'), await textOf(page));
   },
 
+  'several calls are asked about one after another, each with its own digest': async (open) => {
+    const page = await open();
+    await enter(page);
+    await begin(page, 'write two files');
+    await question(page).getByText('one.txt').waitFor();
+    const first = await question(page).locator('.digest').innerText();
+    await button(page, 'Approve').click();
+    await question(page).getByText('two.txt').waitFor();
+    check((await question(page).locator('.digest').innerText()) !== first, 'the digest is that of the first');
+    same(await page.locator('.item.call[data-state="done"]').count(), 0, 'calls that ran before all were answered');
+    await button(page, 'Deny').click();
+    await turnsEnded(page, 1);
+    same(await page.locator('.item.call').evaluateAll((all) => all.map((call) => call.dataset.state)), ['done', 'refused'], 'what became of them');
+  },
+
+  'what a running command prints is seen while it runs': async (open) => {
+    const page = await open();
+    await enter(page);
+    await begin(page, 'wait for the file');
+    await button(page, 'Approve').click();
+    await page.locator('.item.call[data-state="running"] .output.live', { hasText: 'first' }).waitFor();
+    const { body } = await api('api/chat', { message: 'write the file go.txt' });
+    const { call_id, digest, session_id } = body;
+    same((await api(`api/sessions/${session_id}/approval`, { call_id, digest, answer: 'approve' })).status, 200, 'status');
+    await turnsEnded(page, 1);
+    same(await page.locator('.item.call .output').innerText(), 'first\nsecond', 'the whole output');
+  },
+
   'a client call says who is expected to answer, and takes an answer': async (open) => {
     const page = await open();
     await enter(page);

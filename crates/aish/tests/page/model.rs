@@ -87,6 +87,17 @@ fn answer(request: &Received) -> Reply {
             json!({"path": path, "content": "written by a model\n"}),
         );
     }
+    if message.contains("write two files") {
+        let file = |path: &str| json!({"path": path, "content": "one of two\n"});
+        return Reply::calls(&[
+            ("c1", "file_write", file("one.txt")),
+            ("c2", "file_write", file("two.txt")),
+        ]);
+    }
+    if message.contains("wait for the file") {
+        let command = "echo first; until [ -e go.txt ]; do sleep 0.05; done; echo second";
+        return Reply::call("c1", "bash", json!({"command": command, "timeout_s": 100}));
+    }
     if message.contains("show the map") {
         let stream = Reply::stream().call_begins(0, "c1", "show_map");
         let stream = stream.call_arguments(0, "{\"place\":\"Bern\",\"id\":12345678901234567890}");
