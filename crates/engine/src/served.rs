@@ -21,6 +21,8 @@ use aish_tools::Cancel;
 use aish_tools::capture::Capture;
 use std::sync::{Arc, RwLock};
 
+/// Characters of a call's id that nobody knows, as the ledger quotes it.
+const NAMED_CHARS_MAX: usize = 80;
 /// What a turn that nobody answered in time says of itself.
 pub(crate) const EXPIRED: &str = "nobody answered in time";
 
@@ -359,6 +361,7 @@ impl Driver {
         }
         let number = turn.number();
         let awaited = self.awaited(turn, &suspended, claim, names)?;
+        let told = told_of(claim, &awaited.id);
         let resumed = Resumed {
             continuation: id.clone(),
             answer: Some(claim.digest()),
@@ -370,7 +373,7 @@ impl Driver {
                 verdict_of(awaited, (digest, *answer, reason.as_ref()), number)?
             }
         };
-        let drafts = vec![Draft::new(number, "answered", Body::Resumed(resumed)), answer];
+        let drafts = vec![Draft::new(number, told, Body::Resumed(resumed)), answer];
         match self.append(drafts, Durability::Synced).await {
             Ok(()) => Ok(()),
             Err(EngineError::Invalid { .. } | EngineError::Store(StoreError::Claimed(_))) => {
@@ -407,7 +410,6 @@ impl Driver {
                 awaited: awaited.id.clone(),
             });
         }
-        self.say(format!("a result came for an unknown call; taken for {}", awaited.id));
         Ok(awaited)
     }
 
@@ -444,6 +446,18 @@ impl Driver {
             self.cancel(EXPIRED).await?;
         }
         Ok(())
+    }
+}
+
+/// What the ledger says of an answer: also how it named its call, where that is not its name (SPEC 9.3).
+fn told_of(claim: &Claim, awaited: &CallId) -> String {
+    match claim.call_id.as_deref() {
+        Some(named) if named == awaited.as_str() => "answered".to_owned(),
+        Some(named) => {
+            let named: String = named.chars().take(NAMED_CHARS_MAX).collect();
+            format!("answered for the unknown call {named:?}; taken for {awaited}")
+        }
+        None => format!("answered without a call_id; taken for {awaited}"),
     }
 }
 

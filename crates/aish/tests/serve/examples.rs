@@ -4,9 +4,10 @@
 //! The one in TypeScript is compiled with packages from npm. Where they cannot be installed its test fails; `AISH_SKIP_NPM=1` says
 //! that it is not to run, and it says so.
 
-use super::app::{Served, TOKEN, place, replied, results};
+use super::app::{Served, TOKEN, TOKEN_VARIABLE, place, replied, results};
 use crate::support::fake_server::FakeServer;
-use crate::support::ledger::text;
+use crate::support::ledger::{end_of_last_turn, export, kinds, of_kind, text};
+use crate::support::real_model;
 use crate::support::reply::Reply;
 use crate::support::sandbox::{Output, Sandbox, run_bounded};
 use serde_json::json;
@@ -116,6 +117,38 @@ fn in_typescript() {
     if let Some(client) = typescript(folder.path()) {
         all(&client);
     }
+}
+
+/// SPEC 9.2, 9.3: the client in Python and a real small model. It calls what it likes: whatever that is, each call is answered once, by
+/// the app or here, and the turn comes to an end.
+#[test]
+fn real_model_and_the_client() {
+    let Some(url) = real_model::base_url() else { return };
+    let config = format!(
+        "max_tool_turns = 3\ndefault_model = \"real\"\n[models.real]\nprovider = \"openai-chat\"\nbase_url = \"{url}\"\n\
+         model = \"smollm2\"\ntemperature = 0.0\ncontext_window = 8192\nmax_output_tokens = 200\n"
+    );
+    let sandbox = Sandbox::new().config(&config).env(TOKEN_VARIABLE, TOKEN);
+    let served = Served::start(&sandbox);
+    let asked = "Use the tool note_list to list my notes.";
+    let output = python().run(&sandbox, served.port, &[asked], "").success();
+    let id = output
+        .stderr
+        .split("[conversation ")
+        .nth(1)
+        .unwrap()
+        .trim_end()
+        .trim_end_matches(']');
+    let events = export(&sandbox, id);
+    let told = kinds(&events);
+    end_of_last_turn(&events);
+    let calls = of_kind(&events, "tool_call");
+    assert!(!calls.is_empty(), "the model called no tool: {told}");
+    assert_eq!(calls.len(), of_kind(&events, "tool_result").len(), "{told}");
+    assert!(
+        told.contains("suspended resumed tool_result"),
+        "no tool of the app's was called: {told} {calls:?}"
+    );
 }
 
 fn all(client: &Client) {

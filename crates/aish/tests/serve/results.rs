@@ -116,7 +116,7 @@ fn results_are_plain_text() {
     }
 }
 
-/// SPEC 9.3: an answer without a `call_id`, or with one that nobody knows, answers the call that waits.
+/// SPEC 9.3: an answer without a `call_id`, or with one that nobody knows, answers the call that waits; the ledger says so.
 #[test]
 fn missing_and_unknown_call_ids() {
     let model = chain(2);
@@ -128,6 +128,16 @@ fn missing_and_unknown_call_ids() {
     let body = json!({"call_id": "call_nobody_made", "content": "two"});
     replied(&accepted(&served.post(&route(&second, "tool_result"), &body)), "done");
     assert_eq!(results(model.requests().last().unwrap()), ["one", "two"]);
+    let events = export(&sandbox, text(&first["conversation_id"]));
+    let told: Vec<&str> = of_kind(&events, "resumed")
+        .iter()
+        .map(|event| text(&event["content"]))
+        .collect();
+    assert!(told[0].starts_with("answered without a call_id; "), "{told:?}");
+    assert!(
+        told[1].starts_with("answered for the unknown call \"call_nobody_made\"; "),
+        "{told:?}"
+    );
 }
 
 /// SPEC 9.3: with `strict_call_id` an answer has to name the call.
