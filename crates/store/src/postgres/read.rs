@@ -12,7 +12,7 @@ use deadpool_postgres::{GenericClient, Object};
 use tokio_postgres::Row;
 
 /// Events of one page; each may be a megabyte.
-const PAGE_EVENTS: usize = 256;
+const PAGE_EVENTS: usize = 128;
 /// Typed lines of one page.
 const PAGE_LINES: i64 = 200;
 
