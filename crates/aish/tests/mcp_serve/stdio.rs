@@ -59,6 +59,9 @@ fn calls_that_cannot_be_run() {
         assert!(is_error && text.contains(expect), "{tool} {arguments}: {text}");
     };
     check(&mut client, "nope", json!({}), "Unknown tool: nope");
+    // What the person said is not for other programs.
+    let query = json!({"query": "x"});
+    check(&mut client, "search_memory", query, "Unknown tool: search_memory");
     check(&mut client, "file_read", json!({}), "Missing required parameter: path");
     check(
         &mut client,
