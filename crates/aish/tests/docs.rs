@@ -212,8 +212,8 @@ fn links_lead_somewhere() {
             };
             let leads = match fs::read_to_string(&target) {
                 Ok(text) => heading.is_empty() || Document::new(&text).headings().any(|slug| slug == heading),
-                // A folder is a place to go as well.
-                Err(_) => heading.is_empty() && target.is_dir(),
+                // A folder and a picture are places to go as well.
+                Err(_) => heading.is_empty() && target.exists(),
             };
             if !leads {
                 offenders.push(format!("{path}: {link}"));
