@@ -111,7 +111,14 @@ impl Document {
         self.answers.subschema_for::<LedgerEvent>();
         let frames = "Events of the ledger under their kind (data: `LedgerEvent`; id: its `seq`), `delta` for what has no place there \
             (data: `Delta`; no id), `envelope`, and `error` (data: `Error`).";
-        json!({"schema": {"type": "string", "description": format!("{says} {frames}")}})
+        // The schema is of one event, as OpenAPI 3.2 has it and readers of 3.1 take it.
+        let event = json!({
+            "id": {"type": "string", "pattern": "^[0-9]+$"},
+            "event": {"type": "string"},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        });
+        let description = format!("{says} {frames}");
+        json!({"schema": {"type": "object", "description": description, "properties": event, "required": ["event", "data"]}})
     }
 
     fn add(&mut self, (method, path): (&str, &str), operation: Operation<'_>) {
