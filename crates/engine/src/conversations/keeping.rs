@@ -55,10 +55,9 @@ impl Conversations {
         for pending in self.engine.store.expired(now, SWEEP_MAX).await? {
             failed = self.end_expired(&pending).await.and(failed);
         }
-        let abandoned = self
-            .engine
-            .store
-            .abandoned(now.saturating_sub(quiet_ms), now, SWEEP_MAX);
+        // What was written in this very millisecond is as quiet as what came before it.
+        let quiet_since = (now + 1).saturating_sub(quiet_ms);
+        let abandoned = self.engine.store.abandoned(quiet_since, now, SWEEP_MAX);
         for session in abandoned.await? {
             failed = self.take_up(&session).await.and(failed);
         }

@@ -62,6 +62,11 @@ impl Watched {
         self.died.acquire().await.unwrap().forget();
     }
 
+    /// Whoever waits for the death from now on learns of it, too.
+    pub fn stay_dead(&self) {
+        self.died.add_permits(1);
+    }
+
     /// How many appends there were.
     pub fn appends(&self) -> usize {
         self.appends.load(Ordering::SeqCst)

@@ -1,0 +1,145 @@
+//! Turns that are cancelled, and what is left of those that wait (SPEC 9.5, 9.8).
+
+use crate::house::{
+    House, Ledger, Steady, asks, assert_replied, ended, for_tool, goes_on, result_of, settings, steady, until,
+    weather_call,
+};
+use crate::support::within;
+use aish_core::id::SessionId;
+use aish_core::turn::StopReason;
+use aish_engine::{ConversationsSettings, Envelope, ServeError};
+use aish_provider::scripted::Act;
+use aish_store::Owner;
+
+/// Turns that wait at once.
+const WAITING: usize = 1_000;
+
+fn assert_cancelled(envelope: &Envelope) {
+    assert_eq!(ended(envelope).reason, StopReason::Cancelled, "{envelope:?}");
+}
+
+/// SPEC 9.8: a turn that waits is cancelled, by its own id or its session's: what comes later is refused, and the conversation
+/// goes on. A second time it is told the same.
+#[tokio::test]
+async fn cancelled_while_it_waits() {
+    for ledger in Ledger::all() {
+        let house = ledger.house([weather_call("Jena"), Act::text("next")]);
+        let start = house.chat(asks("?")).await.unwrap();
+        let waited = for_tool(&start);
+        let cancelled = house.conversations.cancel(waited.continuation.as_str()).await.unwrap();
+        assert_cancelled(&cancelled);
+        assert_eq!(
+            house.conversations.cancel(start.session.as_str()).await.unwrap(),
+            cancelled
+        );
+        let late = house.result(&waited, "rain").await;
+        assert!(
+            matches!(&late, Err(ServeError::Ended(id)) if *id == waited.continuation),
+            "{late:?}"
+        );
+        let late = house.answer(start.session.as_str(), result_of(None, "rain")).await;
+        assert!(matches!(late, Err(ServeError::NotWaiting(_))), "{late:?}");
+        assert_replied(&house.chat(goes_on(&start.session, "?")).await.unwrap(), "next");
+    }
+}
+
+/// SPEC 9.8, 3.5a: a turn that runs here is cancelled: whoever waits for it is told.
+#[tokio::test]
+async fn cancelled_while_it_runs() {
+    for ledger in Ledger::all() {
+        let house = ledger.house([Act::Hang(Vec::new()), Act::text("next")]);
+        let ticket = house.conversations.chat(asks("?")).await.unwrap();
+        until(async || house.world.model.asked().len() == 1).await;
+        let session = ticket.session.clone();
+        let cancelled = within(house.conversations.cancel(session.as_str())).await.unwrap();
+        assert_cancelled(&cancelled);
+        assert_eq!(within(house.conversations.told(ticket)).await.unwrap(), cancelled);
+        assert_eq!(house.count(&session, "cancelled").await, 1);
+        assert_replied(&house.chat(goes_on(&session, "?")).await.unwrap(), "next");
+    }
+}
+
+/// SPEC 9.5, 9.8: a turn that runs in another process is cancelled from here.
+#[tokio::test]
+async fn cancelled_from_elsewhere() {
+    for ledger in Ledger::all() {
+        let house = ledger.house([Act::Hang(Vec::new())]);
+        let other = ledger.another_house([Act::text("next")]);
+        let ticket = house.conversations.chat(asks("?")).await.unwrap();
+        let session = ticket.session.clone();
+        let cancelled = within(other.conversations.cancel(session.as_str())).await.unwrap();
+        assert_cancelled(&cancelled);
+        assert_eq!(within(house.conversations.told(ticket)).await.unwrap(), cancelled);
+        assert_replied(&other.chat(goes_on(&session, "?")).await.unwrap(), "next");
+    }
+}
+
+/// SPEC 9.8: there is nothing to cancel: what the last turn came to is told, and nothing is written.
+#[tokio::test]
+async fn nothing_to_cancel() {
+    let house = House::with([Act::text("ok")], Vec::new());
+    let last = house.chat(asks("?")).await.unwrap();
+    let before = house.events(&last.session).await.len();
+    assert_eq!(house.conversations.cancel(last.session.as_str()).await.unwrap(), last);
+    assert_eq!(house.events(&last.session).await.len(), before);
+    for id in ["br-1-0", "nowhere"] {
+        let unknown = house.conversations.cancel(id).await;
+        assert!(matches!(unknown, Err(ServeError::Unknown(_))), "{unknown:?}");
+    }
+}
+
+/// SPEC 9.5: of a thousand turns that wait none runs, none has a place that another turn needs, and each goes on.
+#[tokio::test]
+async fn a_thousand_that_wait() {
+    let ledger = Ledger::file();
+    let house = steady(ledger.connect(), Owner::this_process(), Steady::calling(1), Vec::new());
+    let mut waiting = Vec::new();
+    while waiting.len() < WAITING {
+        let some = (0..settings().turns_max / 2).map(|_| house.chat(asks("?")));
+        for envelope in futures_util::future::join_all(some).await {
+            waiting.push(for_tool(&envelope.unwrap()));
+        }
+    }
+    assert_eq!(house.conversations.running_count(), 0);
+    for waited in waiting.iter().step_by(97) {
+        assert_replied(&house.result(waited, "rain").await.unwrap(), "done");
+    }
+    assert_eq!(house.conversations.running_count(), 0);
+}
+
+/// SPEC 9.8: as many turns run as may; one more is refused, and what waits does not count.
+#[tokio::test]
+async fn as_many_as_may() {
+    let ledger = Ledger::file();
+    let one = ConversationsSettings {
+        turns_max: 1,
+        ..settings()
+    };
+    let house = House::set(
+        &ledger,
+        one,
+        [weather_call("Jena"), Act::Hang(Vec::new()), Act::text("ok")],
+    );
+    let waits = house.chat(asks("1")).await.unwrap();
+    let runs = house.conversations.chat(asks("2")).await.unwrap();
+    let busy = house.chat(asks("3")).await;
+    assert!(matches!(busy, Err(ServeError::Busy(1))), "{busy:?}");
+    let waited = for_tool(&waits);
+    let busy = house.result(&waited, "rain").await;
+    assert!(matches!(busy, Err(ServeError::Busy(1))), "{busy:?}");
+    // What was refused was not taken: it may be given once there is room.
+    within(house.conversations.cancel(runs.session.as_str())).await.unwrap();
+    within(house.conversations.told(runs)).await.unwrap();
+    let last = within(async {
+        loop {
+            match house.result(&waited, "rain").await {
+                Err(ServeError::Busy(_)) => tokio::task::yield_now().await,
+                other => break other,
+            }
+        }
+    })
+    .await;
+    assert_replied(&last.unwrap(), "ok");
+    let unknown = house.conversations.session_of(SessionId::new("x").as_str()).await;
+    assert!(matches!(unknown, Err(ServeError::Unknown(_))));
+}
