@@ -84,6 +84,8 @@ function run(token) {
   };
   addEventListener('hashchange', route);
   addEventListener('keydown', (event) => keyed(event, list, go));
+  // Where no token was asked for there is none to forget.
+  at('logout').hidden = token === '';
   at('logout').addEventListener('click', () => logOut(null));
   document.querySelector('.skip').addEventListener('click', (event) => {
     event.preventDefault();

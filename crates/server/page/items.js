@@ -14,6 +14,7 @@ const SHOWN_CHARS = 3000;
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 const STATES = {
+  __proto__: null,
   open: ['', 'asked for'],
   waiting: ['', 'waiting'],
   running: ['', 'running'],
@@ -66,10 +67,16 @@ function when(time) {
 
 /** Draws an item into its element. It may be called again with the same item and element. */
 export function draw(item, element, context) {
-  const drawing = DRAWINGS[item.type] ?? unknown;
-  element.className = `item ${item.type in DRAWINGS ? item.type : 'unknown'}`;
+  element.className = `item ${item.type}`;
   element.hidden = item.dropped === true;
-  drawing(item, element, context);
+  try {
+    DRAWINGS[item.type](item, element, context);
+  } catch (error) {
+    // One event of a damaged ledger must not take the others away.
+    element.className = 'item note failed';
+    element.hidden = false;
+    element.replaceChildren(h('p', null, `Event ${item.seq} cannot be shown: ${error.message}`));
+  }
 }
 
 function user(item, element) {
@@ -93,6 +100,7 @@ function image(part) {
 }
 
 const STOPS = {
+  __proto__: null,
   length: 'cut at the length limit',
   truncated: 'the stream broke off',
   refused: 'withheld by the provider',
@@ -168,12 +176,12 @@ function took(item) {
 /** How the call came to be run, or not. */
 function answers(item) {
   const lines = [];
-  const by = { terminal: 'at a terminal', client: 'by a client', rule: 'by a rule' };
+  const by = { __proto__: null, terminal: 'at a terminal', client: 'by a client', rule: 'by a rule' };
   if (item.answered) {
     const { answer, by: whom, reason } = item.answered.data ?? {};
     lines.push(`${answer === 'approve' ? 'Approved' : 'Denied'} ${by[whom] ?? ''}${reason ? `: ${reason}` : ''}`);
   } else if (item.gated && item.gated.data?.verdict !== 'allow') {
-    lines.push(`${{ ask: 'Asks', deny: 'Denied', invalid: 'Cannot run' }[item.gated.data?.verdict] ?? 'Judged'}: ${item.gated.data?.rule ?? ''}`);
+    lines.push(`${{ __proto__: null, ask: 'Asks', deny: 'Denied', invalid: 'Cannot run' }[item.gated.data?.verdict] ?? 'Judged'}: ${item.gated.data?.rule ?? ''}`);
   }
   if (item.suspended && !item.result) lines.push(...(item.suspended.data?.asks ?? []).map(String));
   if (item.late) lines.push('A later result came and was not used.');
@@ -239,7 +247,7 @@ function failure(item, element) {
   element.replaceChildren(h('p', null, item.event.content));
 }
 
-const REASONS = { limit: 'limit reached', declined: 'declined', model_failed: 'no reply could be had', truncated: 'cut off', cancelled: 'cancelled' };
+const REASONS = { __proto__: null, limit: 'limit reached', declined: 'declined', model_failed: 'no reply could be had', truncated: 'cut off', cancelled: 'cancelled' };
 
 function turn(item, element) {
   const all = figures(item.turn);
@@ -258,4 +266,4 @@ function unknown(item, element) {
   element.replaceChildren(h('details', null, h('summary', null, `${kind}: ${content}`), folded(JSON.stringify(data, null, 2))));
 }
 
-const DRAWINGS = { user, assistant, call, command, system: instructions, model_failed: failure, turn, ...Object.fromEntries(Object.keys(REMARKS).map((kind) => [kind, remark])) };
+const DRAWINGS = { user, assistant, call, command, system: instructions, model_failed: failure, turn, unknown, ...Object.fromEntries(Object.keys(REMARKS).map((kind) => [kind, remark])) };

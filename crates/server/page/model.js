@@ -9,6 +9,7 @@
 const LIVE_CHARS_MAX = 64 * 1024;
 
 const CALL_FIELDS = {
+  __proto__: null,
   tool_call: 'call',
   call_gated: 'gated',
   call_answered: 'answered',

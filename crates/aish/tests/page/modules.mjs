@@ -71,6 +71,32 @@ await run({
     return complaints;
   }),
 
+  'no event that a damaged ledger may hold takes the others away': inPage(async () => {
+    const [{ Conversation }, { draw }] = [await import('/page/model.js'), await import('/page/items.js')];
+    const kinds = ['system', 'user', 'assistant', 'tool_call', 'tool_result', 'turn_started', 'call_gated', 'call_answered', 'call_started', 'call_suspended', 'call_taken_up',
+      'model_failed', 'suspended', 'resumed', 'cancelled', 'turn_ended', 'command', 'usage', 'clear', 'mark', 'note', 'constructor', '__proto__', 'of_a_later_version', ''];
+    const odd = [null, 0, 'x', [], {}, { parts: 'x' }, { parts: [null, {}, { type: 'image' }] }, { output: 7, success: 'no' }, { function: { name: {}, arguments: {} } },
+      { function: { name: 'n', arguments: '{"a":' } }, { stop: 'constructor', reason: {} }, { verdict: 'toString' }, { asks: 'x' }, { call_id: {}, tool_call_id: [], id: 1 }];
+    const conversation = new Conversation();
+    const context = { isPending: () => false, announce: () => {} };
+    const complaints = [];
+    let seq = 0;
+    for (const kind of kinds) {
+      for (const data of odd) {
+        for (const content of ['', 'text']) {
+          seq += 1;
+          try {
+            const items = conversation.append({ session: 's', seq, turn: seq % 3, time: seq % 5 === 0 ? 'no time' : 1e12 + seq, version: 9, kind, content, data });
+            for (const item of items) draw(item, document.createElement('article'), context);
+          } catch (error) {
+            complaints.push(`${kind} ${JSON.stringify(data)}: ${error.stack}`);
+          }
+        }
+      }
+    }
+    return complaints;
+  }),
+
   'a conversation is the same, loaded from the end or from the beginning': inPage(async () => {
     const { Conversation, figures } = await import('/page/model.js');
     const kinds = [
