@@ -17,7 +17,7 @@ mod serve;
 
 pub use mcp::{Add, Import, Login, Mcp};
 pub use policy::Policy;
-pub use serve::Serve;
+pub use serve::{LogForm, Serve};
 
 /// The whole command line.
 #[derive(Clone, Debug, PartialEq, Parser)]

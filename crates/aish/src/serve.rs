@@ -13,11 +13,16 @@ use aish_engine::{Conversations, ConversationsSettings};
 use aish_server::Settings;
 use aish_store::postgres::{PostgresStore, PostgresUrl};
 use aish_store::{SessionFilter, Store};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
+mod watched;
+
+/// Open files that connections may need. Commands that a model runs inherit the limit, and some look at every number below it.
+const OPEN_FILES: u64 = 16_384;
 /// The file that holds the token, beside the ledger.
 const TOKEN_FILE: &str = "serve-token";
 
@@ -34,6 +39,8 @@ pub async fn run(app: &App, wanted: &Serve) -> Result<u8, Failure> {
     if let Some(name) = &wanted.token_env {
         token::withhold(&engine, name);
     }
+    // The ledger's password is no business of a command.
+    token::withhold(&engine, "PGPASSWORD");
     match registry.choose(app.wanted_model()).await {
         Ok(Some(chosen)) => {
             for remark in chosen.remarks() {
@@ -44,7 +51,10 @@ pub async fn run(app: &App, wanted: &Serve) -> Result<u8, Failure> {
         Ok(None) => eprint_line("no model is configured or found; requests have to name one that is"),
         Err(_) => return Err(registry.absence().failure(&engine.redactor)),
     }
+    let log = watched::log(wanted.log)?;
+    let traces = watched::traces(app.config().serve.otlp_endpoint.as_deref(), &registry)?;
     let cannot = |error| Failure::failed(format!("cannot serve at {address}: {error}"));
+    allow_open_files();
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
     let bound = listener.local_addr().map_err(cannot)?;
     let mcp = Mcp::start(app, &engine, &registry, Begin::AtOnce);
@@ -63,11 +73,24 @@ pub async fn run(app: &App, wanted: &Serve) -> Result<u8, Failure> {
     let settings = Settings {
         token: entry.token,
         hosts: config.hosts.clone(),
+        log,
+        traces,
     };
     let served = aish_server::serve(conversations, listener, settings, stop).await;
     mcp.close().await;
     served.map_err(cannot)?;
     Ok(DONE)
+}
+
+/// Raises this process's limit on open files as far as it may, and no further than is of use: shells usually set 1024.
+fn allow_open_files() {
+    let mut limits = getrlimit(Resource::Nofile);
+    let most = limits.maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES));
+    if limits.current.is_some_and(|current| current < most) {
+        limits.current = Some(most);
+        // With fewer, connections wait for their turn.
+        let _ = setrlimit(Resource::Nofile, limits);
+    }
 }
 
 /// Who is let in.
@@ -141,8 +164,13 @@ async fn open_store(app: &App, wanted: &Serve) -> Result<Arc<dyn Store>, Failure
         store.list(one).await?;
         return Ok(store);
     };
-    let address = PostgresUrl::parse(url).map_err(|error| Failure::usage(error.to_string()))?;
+    let variable = |name: &str| app.environment.text(name).map(str::to_owned);
+    let address = PostgresUrl::parse(url).and_then(|address| address.with_environment(variable));
+    let address = address.map_err(|error| Failure::usage(error.to_string()))?;
     let store = PostgresStore::new(address)?;
-    store.check().await?;
+    let unusable = |error: aish_store::StoreError| {
+        Failure::failed(error.to_string()).hint("check that the database runs and lets this machine in, as `psql` does")
+    };
+    store.check().await.map_err(unusable)?;
     Ok(Arc::new(store))
 }

@@ -204,43 +204,48 @@ impl Observer for Telemetry {
             self.metrics.store_failed();
         }
         if let Some(log) = &self.log {
-            let (mut model, mut usage) = ("", Tokens::default());
-            for event in ran.of_turn() {
-                if let EventBody::TurnStarted(data) = &event.body {
-                    model = &data.model;
-                } else if let EventBody::Assistant(data) = &event.body {
-                    model = data.model.as_deref().unwrap_or(model);
-                }
-            }
-            let (mut reason, mut first, mut last) = ("left", None, 0);
-            for event in ran.written() {
-                first.get_or_insert(event.time);
-                last = event.time;
-                if let EventBody::Usage(data) = &event.body {
-                    usage.input_tokens += data.input_tokens;
-                    usage.output_tokens += data.output_tokens;
-                } else if let EventBody::Suspended(_) = &event.body {
-                    reason = "waiting";
-                } else if let EventBody::Resumed(_) = &event.body {
-                    reason = "left";
-                } else if let EventBody::TurnEnded(data) = &event.body {
-                    reason = data.reason.word();
-                }
-            }
-            let line = TurnLine {
-                session: ran.session.as_str(),
-                turn: ran.turn,
-                model,
-                reason: if ran.problem.is_some() { "failed" } else { reason },
-                duration_ms: last.saturating_sub(first.unwrap_or(last)),
-                usage,
-                problem: ran.problem,
-            };
-            log.write(now_ms(), &Line::Turn(line));
+            log.write(now_ms(), &Line::Turn(turn_line(ran)));
         }
         if let Some(exporter) = &self.exporter {
-            trace::spans(ran).into_iter().for_each(|span| exporter.take(span));
+            let ended = trace::spans(ran, &|model| exporter.provider(model));
+            ended.into_iter().for_each(|span| exporter.take(span));
         }
+    }
+}
+
+/// What the log says of a run.
+fn turn_line<'a>(ran: &Ran<'a>) -> TurnLine<'a> {
+    let mut model = "";
+    for event in ran.of_turn() {
+        if let EventBody::TurnStarted(data) = &event.body {
+            model = &data.model;
+        } else if let EventBody::Assistant(data) = &event.body {
+            model = data.model.as_deref().unwrap_or(model);
+        }
+    }
+    let (mut reason, mut usage) = ("left", Tokens::default());
+    for event in ran.written() {
+        if let EventBody::Usage(data) = &event.body {
+            usage.input_tokens += data.input_tokens;
+            usage.output_tokens += data.output_tokens;
+        } else if let EventBody::Suspended(_) = &event.body {
+            reason = "waiting";
+        } else if let EventBody::Resumed(_) = &event.body {
+            reason = "left";
+        } else if let EventBody::TurnEnded(data) = &event.body {
+            reason = data.reason.word();
+        }
+    }
+    let times = || ran.written().map(|event| event.time);
+    let (first, last) = (times().next().unwrap_or(0), times().last().unwrap_or(0));
+    TurnLine {
+        session: ran.session.as_str(),
+        turn: ran.turn,
+        model,
+        reason: if ran.problem.is_some() { "failed" } else { reason },
+        duration_ms: last.saturating_sub(first),
+        usage,
+        problem: ran.problem,
     }
 }
 

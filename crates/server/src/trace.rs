@@ -84,9 +84,9 @@ fn digits(name: &str, count: usize) -> String {
     Digest::of(name).to_string().chars().take(count).collect()
 }
 
-/// The spans that a run of a turn brought to their end.
-pub(crate) fn spans(ran: &Ran<'_>) -> Vec<Span> {
-    let mut view = View::of(ran);
+/// The spans that a run of a turn brought to their end; `provider` says who answers as a model.
+pub(crate) fn spans(ran: &Ran<'_>, provider: &dyn Fn(&str) -> &'static str) -> Vec<Span> {
+    let mut view = View::of(ran, provider);
     for event in ran.of_turn() {
         view.take(event);
     }
@@ -96,6 +96,7 @@ pub(crate) fn spans(ran: &Ran<'_>) -> Vec<Span> {
 
 /// A turn, read event by event.
 struct View<'a> {
+    provider: &'a dyn Fn(&str) -> &'static str,
     turn: Place,
     session: &'a str,
     name: String,
@@ -113,9 +114,10 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(ran: &Ran<'a>) -> Self {
+    fn of(ran: &Ran<'a>, provider: &'a dyn Fn(&str) -> &'static str) -> Self {
         let session = ran.session.as_str();
         Self {
+            provider,
             turn: turn_place(session, ran.turn),
             session,
             name: format!("{session} {}", ran.turn),
@@ -194,7 +196,10 @@ impl<'a> View<'a> {
         span.kind = Kind::Client;
         span.attributes.extend([
             ("gen_ai.operation.name", Attribute::Text("chat".to_owned())),
-            ("gen_ai.provider.name", Attribute::Text(model.to_owned())),
+            (
+                "gen_ai.provider.name",
+                Attribute::Text((self.provider)(model).to_owned()),
+            ),
             ("gen_ai.request.model", Attribute::Text(model.to_owned())),
             (
                 "gen_ai.response.finish_reasons",
@@ -248,7 +253,6 @@ impl<'a> View<'a> {
         span.parent = None;
         span.attributes.extend([
             ("gen_ai.operation.name", Attribute::Text("invoke_agent".to_owned())),
-            ("gen_ai.provider.name", Attribute::Text("aish".to_owned())),
             ("gen_ai.agent.name", Attribute::Text("aish".to_owned())),
             ("gen_ai.request.model", Attribute::Text(self.model.to_owned())),
             (

@@ -8,6 +8,8 @@ mod answers;
 mod bench;
 #[path = "api/conversations.rs"]
 mod conversations;
+#[path = "api/exposition.rs"]
+mod exposition;
 #[path = "api/frames.rs"]
 mod frames;
 #[path = "api/listener.rs"]
@@ -20,3 +22,5 @@ mod sessions;
 mod streams;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
+#[path = "api/watched.rs"]
+mod watched;

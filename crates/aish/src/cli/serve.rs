@@ -1,6 +1,6 @@
 //! `aish serve`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 
 /// `aish serve`.
@@ -19,6 +19,18 @@ pub struct Serve {
     /// Let in everybody on this machine
     #[arg(long)]
     pub no_token: bool,
+    /// Write a line for each request and each turn to stderr
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub log: Option<LogForm>,
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogForm {
+    /// An object of JSON.
+    Json,
+    /// Words.
+    Text,
 }
 
 const EXAMPLES: &str = "\

@@ -206,6 +206,7 @@ impl Resolver {
             pending_ttl_s: section.count("pending_ttl_s"),
             strict_call_id: section.yes("strict_call_id"),
             turns_max: section.count("turns_max"),
+            otlp_endpoint: section.text("otlp_endpoint"),
         }
     }
 

@@ -171,6 +171,8 @@ pub struct ServeConfig {
     pub strict_call_id: bool,
     /// Turns that run at once.
     pub turns_max: usize,
+    /// Where a collector takes traces; `None`: there is none.
+    pub otlp_endpoint: Option<String>,
 }
 
 /// `[mcp]`.

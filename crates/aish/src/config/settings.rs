@@ -202,14 +202,14 @@ mod tests {
         assert_eq!(variables.iter().collect::<BTreeSet<_>>().len(), variables.len());
     }
 
-    /// SPEC 10.1: a variable is `AISH_` and the key, but for the two that are typed often; names and rules have none.
+    /// SPEC 10.1: a variable is `AISH_` and the key, but for the two that are typed often; names, rules and lists have none.
     #[test]
     fn variables_are_named_after_keys() {
         for setting in SETTINGS {
             let expected = match setting.key {
                 "default_model" => Some("AISH_MODEL".to_owned()),
                 "approval.mode" => Some("AISH_APPROVAL".to_owned()),
-                _ if setting.is_named() || setting.kind == Kind::Rules => None,
+                _ if setting.is_named() || matches!(setting.kind, Kind::Rules | Kind::Texts) => None,
                 key => Some(format!("AISH_{}", key.replace('.', "_").to_uppercase())),
             };
             assert_eq!(setting.env, expected.as_deref(), "{}", setting.key);

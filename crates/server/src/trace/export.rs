@@ -18,24 +18,35 @@ const QUEUE_SPANS_MAX: usize = 4_096;
 const BATCH_SPANS_MAX: usize = 512;
 /// How long the first span of a batch waits for others.
 const BATCH_TIMEOUT_MS: u64 = 2_000;
+/// What a provider is called that nobody knows.
+const OTHER_PROVIDER: &str = "_OTHER";
 /// How long a collector may take for a request.
 const SEND_TIMEOUT_S: u64 = 10;
 
 /// Sends a body of JSON to a collector; the error says why it was not taken.
 type Send = dyn Fn(Vec<u8>) -> BoxFuture<'static, Result<(), String>> + std::marker::Send + Sync;
 
+/// Who answers as a model of that name, in the words of the conventions: `openai`, `anthropic`, `gcp.gemini`, …
+type Provider = dyn Fn(&str) -> Option<&'static str> + std::marker::Send + Sync;
+
 /// Where traces go.
 #[derive(Clone)]
 pub struct Traces {
     send: Arc<Send>,
+    provider: Arc<Provider>,
 }
 
 impl Traces {
     /// Traces are handed to `send` as bodies for the `/v1/traces` of a collector, of the type `application/json`; one at a time.
+    /// `provider` says who answers as a model of some name, in the words of the conventions (`openai`, `anthropic`, `gcp.gemini`).
     pub fn new(
         send: impl Fn(Vec<u8>) -> BoxFuture<'static, Result<(), String>> + std::marker::Send + Sync + 'static,
+        provider: impl Fn(&str) -> Option<&'static str> + std::marker::Send + Sync + 'static,
     ) -> Self {
-        Self { send: Arc::new(send) }
+        Self {
+            send: Arc::new(send),
+            provider: Arc::new(provider),
+        }
     }
 }
 
@@ -51,6 +62,7 @@ pub(crate) struct Exporter {
     spans: mpsc::Sender<Span>,
     queue: Mutex<Queue>,
     dropped: AtomicU64,
+    provider: Arc<Provider>,
 }
 
 struct Queue {
@@ -63,6 +75,7 @@ impl Exporter {
         let (spans, waiting) = mpsc::channel(QUEUE_SPANS_MAX);
         Self {
             send: traces.send,
+            provider: traces.provider,
             spans,
             queue: Mutex::new(Queue {
                 waiting,
@@ -70,6 +83,11 @@ impl Exporter {
             }),
             dropped: AtomicU64::new(0),
         }
+    }
+
+    /// Who answers as that model.
+    pub(crate) fn provider(&self, model: &str) -> &'static str {
+        (self.provider)(model).unwrap_or(OTHER_PROVIDER)
     }
 
     /// Takes a span, if there is room for it.

@@ -34,18 +34,25 @@ fn work(n: usize) -> Span {
     }
 }
 
+fn nobody(_: &str) -> Option<&'static str> {
+    None
+}
+
 /// A collector that keeps what it is sent.
 fn collector() -> (Exporter, Arc<Held<Vec<Value>>>) {
     let kept: Arc<Held<Vec<Value>>> = Arc::default();
     let keeping = Arc::clone(&kept);
-    let traces = Traces::new(move |body| {
-        let keeping = Arc::clone(&keeping);
-        async move {
-            keeping.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
-            Ok(())
-        }
-        .boxed()
-    });
+    let traces = Traces::new(
+        move |body| {
+            let keeping = Arc::clone(&keeping);
+            async move {
+                keeping.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
+                Ok(())
+            }
+            .boxed()
+        },
+        nobody,
+    );
     (Exporter::new(traces), kept)
 }
 
@@ -106,12 +113,12 @@ async fn batches() {
 /// SPEC 9.8: a collector that is slow, gone or says no costs spans, which are counted, and nothing else.
 #[tokio::test(start_paused = true)]
 async fn a_collector_that_fails() {
-    let stuck = Exporter::new(Traces::new(|_| std::future::pending().boxed()));
+    let stuck = Exporter::new(Traces::new(|_| std::future::pending().boxed(), nobody));
     (0..QUEUE_SPANS_MAX + 7).for_each(|n| stuck.take(work(n)));
     assert_eq!(stuck.dropped(), 7);
     stuck.flush(Duration::from_secs(SEND_TIMEOUT_S + 1)).await;
     assert_eq!(stuck.dropped(), 7 + BATCH_SPANS_MAX as u64);
-    let refusing = Exporter::new(Traces::new(|_| async { Err("503".to_owned()) }.boxed()));
+    let refusing = Exporter::new(Traces::new(|_| async { Err("503".to_owned()) }.boxed(), nobody));
     refusing.take(work(1));
     refusing.flush(PATIENCE).await;
     assert_eq!(refusing.dropped(), 1);

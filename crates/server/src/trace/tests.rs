@@ -17,13 +17,14 @@ fn turn(events: &[(u64, &str, Value)]) -> Vec<Event> {
 }
 
 fn spans_of(events: &[Event], from: u64) -> Vec<Span> {
-    spans(&Ran {
+    let ran = Ran {
         session: &SessionId::new("s-1"),
         turn: 1,
         events,
         from,
         problem: None,
-    })
+    };
+    spans(&ran, &|model| if model == "cloud" { "anthropic" } else { "openai" })
 }
 
 fn attribute<'a>(span: &'a Span, name: &str) -> &'a Attribute {
@@ -115,6 +116,8 @@ fn a_whole_turn() {
         (root.place.trace.len(), root.place.span.len()),
         (TRACE_CHARS, SPAN_CHARS)
     );
+    assert_eq!(attribute(&spans[0], "gen_ai.provider.name"), &text("openai"));
+    assert_eq!(attribute(&spans[1], "gen_ai.provider.name"), &text("anthropic"));
     assert_eq!(attribute(&spans[1], "gen_ai.operation.name"), &text("chat"));
     assert_eq!(
         attribute(&spans[1], "gen_ai.usage.input_tokens"),

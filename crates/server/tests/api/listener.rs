@@ -16,15 +16,22 @@ use tokio::task::JoinHandle;
 
 const TOKEN: &str = "a-token-for-the-tests";
 
-struct Served {
-    address: SocketAddr,
-    stop: watch::Sender<bool>,
-    serving: JoinHandle<()>,
-    world: World,
+/// A server, and what is behind it.
+pub struct Served {
+    pub address: SocketAddr,
+    pub stop: watch::Sender<bool>,
+    pub serving: JoinHandle<()>,
+    pub world: World,
 }
 
 impl Served {
-    async fn start(acts: impl IntoIterator<Item = Act>) -> Self {
+    /// One whose model does these acts.
+    pub async fn start(acts: impl IntoIterator<Item = Act>) -> Self {
+        Self::with(Settings::default(), acts).await
+    }
+
+    /// The same with these settings, but for who is let in.
+    pub async fn with(settings: Settings, acts: impl IntoIterator<Item = Act>) -> Self {
         let world = World::new(acts);
         let conversations = Conversations::new(Arc::clone(&world.engine), usual());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -32,7 +39,7 @@ impl Served {
         let settings = Settings {
             token: Some(Secret::new(TOKEN)),
             hosts: vec!["aish.example".to_owned()],
-            ..Settings::default()
+            ..settings
         };
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(async move {
@@ -47,7 +54,7 @@ impl Served {
     }
 
     /// Sends these lines of a head and a body, and hears all that comes: status, head, body.
-    async fn say(&self, head: &str, body: &str) -> (u16, String, String) {
+    pub async fn say(&self, head: &str, body: &str) -> (u16, String, String) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request = format!(
             "{head}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
@@ -62,7 +69,8 @@ impl Served {
     }
 }
 
-fn head(line: &str) -> String {
+/// The head of a request that is let in, without its last line.
+pub fn head(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json")
 }
 

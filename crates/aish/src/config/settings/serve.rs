@@ -12,7 +12,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::new(
         "serve.listen",
         Kind::Text,
-        r#""127.0.0.1:8765""#,
+        r#""10.0.0.5:8765""#,
         "The address `aish serve` listens at; `--listen` says another one. Beyond this machine, put a TLS proxy in front of it.",
     )
     .default(r#""127.0.0.1:8765""#)
@@ -61,5 +61,14 @@ pub const SETTINGS: &[Setting] = &[
     )
     .default("256")
     .env("AISH_SERVE_TURNS_MAX")
+    .project(OWN),
+    Setting::new(
+        "serve.otlp_endpoint",
+        Kind::Url,
+        r#""http://127.0.0.1:4318""#,
+        "An OpenTelemetry collector that traces of turns are sent to (OTLP over HTTP, JSON). They say which models and tools were \
+         used, when and for how long; not what was said.",
+    )
+    .env("AISH_SERVE_OTLP_ENDPOINT")
     .project(OWN),
 ];

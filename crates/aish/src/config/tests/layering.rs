@@ -56,6 +56,7 @@ fn defaults() {
             pending_ttl_s: 7 * 24 * 60 * 60,
             strict_call_id: false,
             turns_max: 256,
+            otlp_endpoint: None,
         },
     };
     assert_eq!(none.config, expected);
@@ -350,7 +351,12 @@ headers = { X-A = 'hunter2' }
     shell.edit_mode = "emacs"                          # default
     tools.max_output_size = 1048576                    # default
     tools.parallel = true                              # default
+    tools.web_private = false                          # default
     mcp.max_tool_depth = 8                             # default
+    serve.listen = "127.0.0.1:8765"                    # default
+    serve.pending_ttl_s = 604800                       # default
+    serve.strict_call_id = false                       # default
+    serve.turns_max = 256                              # default
     ui.background = "auto"                             # default
     ui.plain = false                                   # default
     ui.hints = true                                    # default
