@@ -129,6 +129,12 @@ impl PostgresStore {
     }
 }
 
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.news.stop();
+    }
+}
+
 impl Store for PostgresStore {
     /// Both durabilities are on the database's disk before it returns: see [`Durability`], and this module's `write`. When the
     /// database was lost at the commit and did not come back in time, the error says that nobody knows.

@@ -158,6 +158,7 @@ pub(super) async fn write_summary(
     index: &SessionIndex,
     model: Option<&str>,
 ) -> Result<(), Failure> {
+    // Both take the same parameters.
     let sql = if expected_seq == 0 {
         "INSERT INTO aish.sessions
              (id, last_seq, created, updated, title, directory, open_turn, served, waiting, to_drive, awaits, model)

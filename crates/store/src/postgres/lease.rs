@@ -16,6 +16,9 @@ use tokio_postgres::{IsolationLevel, Row};
 /// Milliseconds since the Unix epoch, by the database.
 const DATABASE_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
+/// Turns that are looked at for one that nobody drives: more than all replicas can drive at once.
+const LOOKED_AT_MAX: usize = 10_000;
+
 /// By how many milliseconds the database's clock is ahead of ours, as last seen.
 #[derive(Debug, Default)]
 pub(super) struct ClockOffset(AtomicI64);
@@ -138,8 +141,8 @@ pub(super) async fn release(client: &Object, lease: &Lease) -> Result<(), Failur
     Ok(())
 }
 
-/// Sessions whose turn a client began and nobody drives: `(session, lease)` of those that were quiet since a moment, and the
-/// database's time.
+/// Sessions that were quiet since a moment, whose turn a client began and nobody drives: no lease, or one that is over by the
+/// database's clock or of a dead owner.
 pub(super) async fn abandoned(client: &Object, quiet_since: u64, limit: usize) -> Result<Vec<SessionId>, Failure> {
     let select = client
         .prepare_cached(&format!(
@@ -160,6 +163,3 @@ pub(super) async fn abandoned(client: &Object, quiet_since: u64, limit: usize) -
     }
     Ok(abandoned)
 }
-
-/// Turns that are looked at for one that nobody drives: more than all replicas can drive at once.
-const LOOKED_AT_MAX: usize = 10_000;

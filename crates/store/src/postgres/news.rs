@@ -138,6 +138,14 @@ impl News {
         }));
     }
 
+    /// Nobody is going to ask any more.
+    pub(super) fn stop(&self) {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = listener.take() {
+            task.abort();
+        }
+    }
+
     /// Counts what is heard, until the connection breaks or nobody asks any more.
     async fn hear(&self, url: &PostgresUrl) -> Result<(), Failure> {
         let (client, mut connection) = url.config.connect(url.tls.clone()).await?;
@@ -162,14 +170,5 @@ impl News {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for News {
-    fn drop(&mut self) {
-        let listener = self.listener.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(task) = listener.take() {
-            task.abort();
-        }
     }
 }

@@ -19,6 +19,7 @@ use super::schema;
 use crate::StoreError;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use futures_util::future::BoxFuture;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout};
@@ -53,7 +54,7 @@ pub(super) struct Pool {
     pub(super) url: PostgresUrl,
     connections: deadpool_postgres::Pool,
     /// Set once the database was found to be a ledger of this version.
-    is_prepared: std::sync::Arc<OnceCell<()>>,
+    is_prepared: Arc<OnceCell<()>>,
 }
 
 impl Pool {
@@ -80,7 +81,7 @@ impl Pool {
         Ok(Self {
             url,
             connections,
-            is_prepared: std::sync::Arc::default(),
+            is_prepared: Arc::default(),
         })
     }
 

@@ -203,16 +203,20 @@ async fn a_take_over_waits_for_what_is_on_its_way() {
     let drafts = vec![says("on its way")];
     let on_its_way = theirs.append(&watched, 1, drafts, 1, Durability::Synced, Some(&lease));
     let is_taken = Cell::new(false);
+    let is_held = async || {
+        while !proxy.has_cut() {
+            tokio::time::sleep(super::LOOK_EVERY).await;
+        }
+    };
     let take_over = async {
+        is_held().await;
         let taken = ours.acquire(&watched, &other, 100, 60_000).await.unwrap();
         is_taken.set(true);
         (taken, contents(&ours, &watched).await)
     };
     let release = async {
         let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-        while !proxy.has_cut() {
-            tokio::time::sleep(super::LOOK_EVERY).await;
-        }
+        is_held().await;
         while server.psql("test_1", waiting) == "0" && !is_taken.get() {
             tokio::time::sleep(super::LOOK_EVERY).await;
         }

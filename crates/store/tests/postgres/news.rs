@@ -1,9 +1,10 @@
 //! Word of what another replica appends.
 
 use super::server::PostgresServer;
-use super::{PATIENCE, append, says, session, store};
+use super::{LOOK_EVERY, PATIENCE, append, says, session, store};
 use aish_store::Store as _;
 use futures_util::future::join_all;
+use std::time::Instant;
 use tokio::time::timeout;
 
 /// SPEC 9.8: those who follow a session hear of what another replica appends, over one connection however many they are.
@@ -22,6 +23,12 @@ async fn others_are_heard() {
     }
     let listening = "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN aish_news'";
     assert_eq!(server.psql("test_1", listening), "1");
+    drop(reader);
+    let since = Instant::now();
+    while server.psql("test_1", listening) != "0" {
+        assert!(since.elapsed() < PATIENCE, "nobody is left, and somebody listens");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// SPEC 9.8: without a database nobody hears anything, and everybody looks; once it is back they hear again.
