@@ -410,6 +410,7 @@ impl Driver {
                 awaited: awaited.id.clone(),
             });
         }
+        self.say(format!("a result came for an unknown call; taken for {}", awaited.id));
         Ok(awaited)
     }
 
