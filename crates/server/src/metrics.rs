@@ -129,7 +129,17 @@ impl Metrics {
         let mut counts = self.counts();
         counts.turns.broken += u64::from(ran.problem.is_some());
         let sources = sources(ran);
-        for event in ran.written() {
+        // By its configured name; the tokens of a reply are an event after it, and say the provider's.
+        let mut asked = String::new();
+        for event in ran.of_turn() {
+            if let Body::TurnStarted(data) = &event.body {
+                asked.clone_from(&data.model);
+            } else if let Body::Assistant(reply) = &event.body {
+                asked = reply.model.clone().unwrap_or(asked);
+            }
+            if event.seq < ran.from {
+                continue;
+            }
             if let Body::TurnStarted(_) = &event.body {
                 counts.turns.started += 1;
             } else if let Body::Suspended(_) = &event.body {
@@ -143,10 +153,9 @@ impl Metrics {
                     counts.model(model).replies += 1;
                 }
             } else if let Body::ModelFailed(failed) = &event.body {
-                counts.failed(failed.model.as_deref().unwrap_or_default(), &failed.error);
+                counts.failed(failed.model.as_deref().unwrap_or(&asked), &failed.error);
             } else if let Body::Usage(usage) = &event.body {
-                let model = counts.model(usage.model.as_deref().unwrap_or_default());
-                add(&mut model.tokens, usage);
+                add(&mut counts.model(&asked).tokens, usage);
             } else if let Body::ToolResult(result) = &event.body {
                 let name = match sources.get(&result.tool_call_id) {
                     Some(CallSource::Client) => "client",

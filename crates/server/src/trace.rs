@@ -217,6 +217,10 @@ impl<'a> View<'a> {
         let chat = self.spans.iter_mut().rev().find(|(_, span)| span.kind == Kind::Client);
         if let Some((_, span)) = chat {
             span.attributes.extend(tokens(usage));
+            if let Some(model) = &usage.model {
+                let model = Attribute::Text(model.clone());
+                span.attributes.push(("gen_ai.response.model", model));
+            }
         }
     }
 

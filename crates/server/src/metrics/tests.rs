@@ -65,7 +65,7 @@ fn of_a_turn() {
         ),
         (
             "usage",
-            json!({"input_tokens": 10, "output_tokens": 3, "cached_tokens": 4, "model": "desk"}),
+            json!({"input_tokens": 10, "output_tokens": 3, "cached_tokens": 4, "model": "m"}),
         ),
     ];
     events.extend(call("call_1_1", "bash", "builtin", "denied"));
@@ -117,7 +117,8 @@ fn names() {
             "builtin",
             "invalid",
         ));
-        events.push(("usage", json!({"input_tokens": 1, "model": format!("m{n}")})));
+        let said = json!({"reply_id": "r", "model": format!("m{n}"), "stop": "end"});
+        events.push(("assistant", said));
         events.push((
             "model_failed",
             json!({"error": format!("e{n}"), "attempt": 1, "text_shown": false}),

@@ -62,7 +62,7 @@ fn one_of_everything() -> Vec<Event> {
         (
             300,
             "usage",
-            json!({"input_tokens": 10, "output_tokens": 3, "model": "cloud"}),
+            json!({"input_tokens": 10, "output_tokens": 3, "model": "m-2"}),
         ),
         (301, "call_gated", gated("call_1_1", "builtin")),
         (301, "call_gated", gated("call_1_2", "client")),
