@@ -122,7 +122,10 @@ pub(super) fn list(connection: &Connection, filter: &SessionFilter) -> Result<Ve
              SELECT updated, id FROM summaries JOIN sessions USING (number) WHERE id = :before))
          ORDER BY updated DESC, id DESC",
     )?;
-    let only = filter.only.as_ref().map(|ids| serde_json::Value::from_iter(ids.iter().map(SessionId::as_str)).to_string());
+    let only = filter
+        .only
+        .as_ref()
+        .map(|ids| serde_json::Value::from_iter(ids.iter().map(SessionId::as_str)).to_string());
     let before = filter.before.as_ref().map(SessionId::as_str);
     let mut rows = statement.query(named_params! {":directory": filter.directory, ":only": only, ":before": before})?;
     let limit = filter.limit.unwrap_or(usize::MAX);
