@@ -2,7 +2,8 @@
 //!
 //! [`app`] is the fake app. [`chat`] is what a message leads to, [`results`] what answers lead to, [`once`] that an answer counts
 //! once, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers share it, [`batches`] several calls at
-//! once and approvals, [`doors`] who is let in, [`streams`] what can be watched, and [`examples`] the clients that are published.
+//! once and approvals, [`doors`] who is let in, [`streams`] what can be watched, [`watched`] what whoever runs it sees, and
+//! [`examples`] the clients that are published.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -35,3 +36,5 @@ mod restarts;
 mod results;
 #[path = "serve/streams.rs"]
 mod streams;
+#[path = "serve/watched.rs"]
+mod watched;
