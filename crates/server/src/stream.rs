@@ -222,7 +222,8 @@ impl Follower {
             Live::Event(event) if event.seq > self.last + 1 => Phase::Reading(Some(reader)),
             Live::Event(event) if self.ends_with(event.turn, event.seq, event.body.kind()) => Phase::Ending,
             Live::Failed(_) if is_turn => Phase::Ending,
-            Live::Event(_) | Live::Notice(_) | Live::Told(_) | Live::Failed(_) => Phase::Live(reader),
+            Live::Failed(_) => Phase::Over,
+            Live::Event(_) | Live::Notice(_) | Live::Told(_) => Phase::Live(reader),
         };
         let is_shown = match &item.live {
             Live::Event(event) => event.seq == self.last + 1,

@@ -23,7 +23,7 @@ const WAITING_KEPT_S: u64 = 5;
 /// How long the ledger may take to count them.
 const WAITING_TIMEOUT_S: u64 = 2;
 /// How long the last spans and lines may take to be sent, each.
-const FLUSH_TIMEOUT_MS: u64 = 1_000;
+const FLUSH_TIMEOUT_MS: u64 = 400;
 /// The method and the route of a request that was not let in.
 const TURNED_AWAY: &str = "-";
 /// What is counted for a client that hung up before it was answered; nginx has made the number known.

@@ -69,6 +69,13 @@ impl Frames {
         }
     }
 
+    /// What comes next, as it comes.
+    pub async fn piece(&mut self) -> String {
+        assert_eq!(self.text, "");
+        let piece = within(self.body.next()).await.unwrap().unwrap();
+        String::from_utf8(piece.to_vec()).unwrap()
+    }
+
     /// Everything up to the end.
     pub async fn rest(&mut self) -> Vec<Frame> {
         let mut all = Vec::new();

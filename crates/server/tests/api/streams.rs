@@ -1,8 +1,11 @@
 //! Event streams: of a request up to its envelope, and of a session for ever (SPEC 9.1, 9.8).
 
 use crate::bench::{Bench, message, route, text, usual};
+use crate::exposition;
 use crate::frames::{Frames, events, places, said};
+use crate::support::watched::{Fate, Watched};
 use crate::support::{World, within};
+use aish_core::event::Draft;
 use aish_engine::Conversations;
 use aish_provider::scripted::Act;
 use aish_provider::{Delta, Reply};
@@ -212,6 +215,56 @@ async fn many_readers() {
     for (_, reader) in &mut readers {
         assert_eq!(reader.until("envelope").await.last().unwrap().data, told);
     }
+}
+
+/// SPEC 9.8, 10.5: where the ledger fails, every stream says so, without what the disk says, and ends; whoever comes back finds what
+/// was written.
+#[tokio::test]
+async fn a_ledger_that_fails() {
+    let is_reply = |drafts: &[Draft]| drafts.iter().any(|draft| draft.content == "never");
+    let store = Watched::deciding(Arc::new(MemoryStore::new()), move |_, drafts| {
+        if is_reply(drafts) { Fate::Fail } else { Fate::Write }
+    });
+    let bench = Bench::with(
+        World::over(store, [Act::text("one"), Act::text("never")], Vec::new()),
+        usual(),
+    );
+    let told = bench.chat("go", &[]).await;
+    let session = text(&told["conversation_id"]);
+    let mut watched = Frames::of(&bench, session, 0).await;
+    watched.until("envelope").await;
+    let more = json!({"message": "on", "conversation_id": session, "stream": true});
+    let mut asked = Frames::open(&bench, "/api/chat", &[], Some(&more)).await;
+    let mut seen = Vec::new();
+    for stream in [&mut asked, &mut watched] {
+        let frames = stream.rest().await;
+        let last = frames.last().unwrap();
+        assert_eq!(
+            (last.event.as_str(), &last.data["error"]["kind"]),
+            ("error", &json!("unavailable"))
+        );
+        assert!(!format!("{last:?}").contains("scripted disk failure"), "{last:?}");
+        seen.push(events(&frames));
+    }
+    assert!(!seen[0].is_empty() && seen[0] == seen[1], "{seen:?}");
+    let all = ledger(&bench, session).await;
+    assert!(all.ends_with(&seen[0]), "{all:?}");
+}
+
+/// SPEC 9.8: a stream in which nothing happens says now and then that it lives, and who opens it is counted while it is open.
+#[tokio::test(start_paused = true)]
+async fn nothing_happens() {
+    let bench = Bench::new([Act::text("one")]);
+    let told = bench.chat("go", &[]).await;
+    let mut stream = Frames::of(&bench, text(&told["conversation_id"]), 0).await;
+    stream.until("envelope").await;
+    for _ in 0..3 {
+        assert_eq!(stream.piece().await, ": keep-alive\n\n");
+    }
+    let open = async || exposition::read(&bench.get("/metrics").await.body)["aish_event_streams"];
+    assert_eq!(open().await, 1.0);
+    drop(stream);
+    assert_eq!(open().await, 0.0);
 }
 
 /// SPEC 9.8: where a reader says it was must be an event of the session.
