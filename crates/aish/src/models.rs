@@ -151,9 +151,7 @@ impl Registry {
     /// It cannot be made: one line.
     pub fn client(&self) -> Result<reqwest::Client, String> {
         self.client
-            .get_or_init(|| {
-                client(&Timeouts::default(), &self.network()).map_err(|error| error.to_string())
-            })
+            .get_or_init(|| client(&Timeouts::default(), &self.network()).map_err(|error| error.to_string()))
             .clone()
     }
 
