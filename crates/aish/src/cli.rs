@@ -156,7 +156,7 @@ pub enum Command {
     /// List, add or import MCP servers, or be one
     #[command(subcommand)]
     Mcp(Mcp),
-    /// Serve conversations over HTTP, for apps that run tools of their own
+    /// Serve apps that run tools of their own, over HTTP
     Serve(Serve),
     /// Say what the rules make of a command
     #[command(subcommand)]

@@ -35,7 +35,7 @@ pub enum LogForm {
 
 const EXAMPLES: &str = "\
 Examples:
-  aish serve                              for this machine; says where the token is
+  aish serve                              for programs of this machine
   aish serve --listen 0.0.0.0:8765        behind a proxy that speaks TLS
   aish serve --store postgres://aish@db/aish
 

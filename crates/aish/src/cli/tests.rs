@@ -197,6 +197,7 @@ fn help_fits() {
         "mcp login --help",
         "mcp import --help",
         "mcp serve --help",
+        "serve --help",
     ];
     for line in pages {
         let help = error(line).to_string();
@@ -214,6 +215,7 @@ fn help_fits() {
       sessions     List, show or export sessions
       models       List models, or find out what one can do
       mcp          List, add or import MCP servers, or be one
+      serve        Serve apps that run tools of their own, over HTTP
       policy       Say what the rules make of a command
       doctor       Check everything aish needs, and say what to do
       config       Show the configuration, where it is, or what can be set
