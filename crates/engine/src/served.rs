@@ -5,6 +5,7 @@
 
 use crate::clock::random;
 use crate::driver::{Driver, Unwritten};
+use crate::lease::Keeper;
 use crate::model::Ask;
 use crate::run::with_limit;
 use crate::{Engine, EngineError, Notices, Outcome, Settings, now_ms};
@@ -20,6 +21,7 @@ use aish_store::{Durability, StoreError};
 use aish_tools::Cancel;
 use aish_tools::capture::Capture;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 /// Characters of a call's id that nobody knows, as the ledger quotes it.
 const NAMED_CHARS_MAX: usize = 80;
@@ -28,6 +30,12 @@ pub(crate) const EXPIRED: &str = "nobody answered in time";
 
 /// How often a turn gives way to others that begin and end before it.
 const OVERTAKEN_MAX: usize = 16;
+
+/// How long a turn waits for whoever holds the session: they have written what it goes on from, and are about to give it back. One
+/// who keeps it drives this turn.
+const LEASE_PATIENCE_MS: u64 = 5_000;
+/// How often it is looked meanwhile.
+const LEASE_LOOK_EVERY_MS: u64 = 20;
 
 /// What a client begins a turn with.
 #[derive(Clone, Debug, Default)]
@@ -289,8 +297,13 @@ impl Driver {
         ttl_ms: Option<u64>,
     ) -> Result<Outcome, EngineError> {
         self.watch(notices);
-        let (_keeper, stop) = self.take_lease(cancel).await?;
+        let number = self.session.turn().map(Turn::number);
+        let (_keeper, stop) = self.take_lease_soon(cancel).await?;
         let driven = loop {
+            if self.session.turn().map(Turn::number) != number {
+                // Another turn began meanwhile, with a model and limits of its own: that one is not this drive's.
+                break Ok(Outcome::Done(self.finished_turn(number.unwrap_or_default())));
+            }
             let outcome = self.drive_on(notices, stop.clone()).await;
             match outcome {
                 Ok(Outcome::Asking(_) | Outcome::Questions(_) | Outcome::AwaitingClient(_)) => {
@@ -305,6 +318,21 @@ impl Driver {
         };
         self.give_lease_back().await;
         driven
+    }
+
+    /// Takes the lease; from somebody who has just come to the end of what was before, as soon as it is given back.
+    async fn take_lease_soon(&mut self, cancel: Cancel) -> Result<(Keeper, Cancel), EngineError> {
+        let deadline = tokio::time::Instant::now() + Duration::from_millis(LEASE_PATIENCE_MS);
+        loop {
+            match self.take_lease(cancel.clone()).await {
+                Err(EngineError::Store(StoreError::Leased { .. }))
+                    if tokio::time::Instant::now() < deadline && !*cancel.borrow() && !self.is_paused() =>
+                {
+                    tokio::time::sleep(Duration::from_millis(LEASE_LOOK_EVERY_MS)).await;
+                }
+                taken => return taken,
+            }
+        }
     }
 
     /// Writes down that the turn waits, unless that is written already.
