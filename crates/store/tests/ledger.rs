@@ -14,6 +14,10 @@ use tempfile::TempDir;
 
 /// A ledger as the first version wrote it.
 const V1: &str = include_str!("ledgers/v1.sql");
+/// The same as the second one wrote it.
+const V2: &str = include_str!("ledgers/v2.sql");
+/// A ledger of clients elsewhere, as the third version wrote it.
+const V3: &str = include_str!("ledgers/v3.sql");
 
 fn place() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
@@ -77,7 +81,7 @@ async fn an_open_file_is_closed_to_others() {
 #[tokio::test]
 async fn earlier_versions_open() {
     let directory = tempfile::tempdir().unwrap();
-    for sql in [V1] {
+    for sql in [V1, V2] {
         let path = written(&directory, sql);
         let store = SqliteStore::new(&path);
         let list = store.list(SessionFilter::default()).await.unwrap();
@@ -88,7 +92,11 @@ async fn earlier_versions_open() {
         );
         let session = store.find("6c1d").await.unwrap();
         assert_eq!(store.load(&session, 0).await.unwrap().len(), 6);
-        let open = store.continuation(&ContinuationId::new("br-1-a")).await.unwrap().unwrap();
+        let open = store
+            .continuation(&ContinuationId::new("br-1-a"))
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(
             (open.call, open.state),
             (Some(CallId::new("call_1_1")), PendingState::Open)
@@ -106,6 +114,51 @@ async fn earlier_versions_open() {
         assert_eq!(version, 3);
         fs::remove_file(path).unwrap();
     }
+}
+
+/// SPEC 2.4, 9.5: turns of clients elsewhere that an earlier version left are found, and what its indexes say is what its events
+/// say.
+#[tokio::test]
+async fn turns_of_clients_of_earlier_versions() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = written(&directory, V3);
+    let store = SqliteStore::new(&path);
+    let list = store.list(SessionFilter::default()).await.unwrap();
+    let told: Vec<(&str, u64, bool)> = list
+        .iter()
+        .map(|summary| (summary.title.as_str(), summary.events, summary.waiting))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("And there?", 10, false),
+            ("And in Ulm?", 6, true),
+            ("How is it in Jena?", 17, true)
+        ]
+    );
+    let (jena, ulm) = (&list[2].id, &list[1].id);
+    let waiting = store.waiting_under(ulm).await.unwrap().unwrap();
+    assert_eq!((waiting.seq, waiting.state), (6, PendingState::Open));
+    let answered = ContinuationId::new("br-1720374887787-000006fc7bbbae7f09fc89");
+    let answered = store.continuation(&answered).await.unwrap().unwrap();
+    assert_eq!((&answered.session, answered.state), (jena, PendingState::Answered));
+    let asked = store.request("key-2").await.unwrap().unwrap();
+    assert_eq!((&asked.session, asked.seq), (jena, 8));
+    let expired = store.expired(waiting.expires.unwrap(), 10).await.unwrap();
+    assert_eq!(expired.len(), 2);
+    let event = store.load(jena, 0).await.unwrap().remove(0);
+    let Body::TurnStarted(began) = event.body else {
+        panic!("{event:?}")
+    };
+    let served = began.served.unwrap();
+    assert_eq!(
+        (served.tools[0].name.as_str(), served.request.unwrap().key.as_str()),
+        ("get_weather", "key-1")
+    );
+
+    let followed = indexes(&path);
+    store.rebuild_indexes().await.unwrap();
+    assert_eq!(indexes(&path), followed);
 }
 
 /// SPEC 2.4, 10.4: what is not a ledger of ours is refused, unharmed, with the file, the reason and a way out.
@@ -253,11 +306,8 @@ fn draft(turn: u64, kind: &str, data: serde_json::Value) -> Draft {
     Draft::new(turn, kind, Body::decode(kind, &data.to_string()).unwrap())
 }
 
-/// SPEC 9.5 (DESIGN rule 10): the indexes are nothing but what the events say: rebuilt, they are the same.
-#[tokio::test]
-async fn rebuilt_indexes_equal_the_followed() {
-    let (_directory, path) = place();
-    let store = SqliteStore::new(&path);
+/// What is appended to a session, one append after the other.
+fn appends() -> Vec<Vec<Draft>> {
     let gated = |n: usize, verdict: &str, source: &str| {
         draft(
             1,
@@ -267,7 +317,7 @@ async fn rebuilt_indexes_equal_the_followed() {
     };
     let answered = json!({"call_id": "call_1_2", "answer": "approve", "digest": "d", "by": "client"});
     let continuation = |kind: &str, id: &str| draft(1, kind, json!({"continuation": id}));
-    let appends = [
+    vec![
         vec![
             draft(1, "turn_started", json!({"directory": "/w"})),
             Draft::user(1, "q"),
@@ -293,7 +343,34 @@ async fn rebuilt_indexes_equal_the_followed() {
             continuation("suspended", "c4"),
             continuation("suspended", "c1"),
         ],
-    ];
+    ]
+}
+
+/// A turn of a client elsewhere, with keys and an end.
+fn served_turn() -> Vec<Draft> {
+    let served = json!({"served": {"request": {"key": "k1", "digest": "d1"}}});
+    let suspended = json!({"continuation": "s1", "call_id": "call_1_9", "expires": 900});
+    let resumed = json!({"continuation": "s1", "request": {"key": "k2", "digest": "d2"}});
+    let result = json!({"tool_call_id": "call_1_9", "output": "", "success": true});
+    vec![
+        draft(1, "turn_started", served),
+        draft(1, "suspended", suspended),
+        draft(1, "resumed", resumed),
+        draft(1, "tool_result", result),
+        draft(
+            1,
+            "suspended",
+            json!({"continuation": "s2", "call_id": "call_1_9", "expires": u64::MAX}),
+        ),
+    ]
+}
+
+/// SPEC 9.5 (DESIGN rule 10): the indexes are nothing but what the events say: rebuilt, they are the same.
+#[tokio::test]
+async fn rebuilt_indexes_equal_the_followed() {
+    let (_directory, path) = place();
+    let store = SqliteStore::new(&path);
+    let appends = appends();
     let sessions = [SessionId::new("one"), SessionId::new("two")];
     let mut last_seq = 0;
     for drafts in appends {
@@ -315,8 +392,18 @@ async fn rebuilt_indexes_equal_the_followed() {
         }
         last_seq = store.load(&sessions[0], 0).await.unwrap().len() as u64;
     }
+    let third = SessionId::new("three");
+    store
+        .append(&third, 0, served_turn(), 7, Durability::Committed, None)
+        .await
+        .unwrap();
+
     let followed = indexes(&path);
     assert!(followed.len() > 8, "{followed:#?}");
+    assert!(
+        followed.iter().filter(|row| row.starts_with("requests")).count() == 2,
+        "{followed:#?}"
+    );
     let mut states = Vec::new();
     for id in ["c1", "c2", "c3", "c4", "c5"] {
         let found = store.continuation(&ContinuationId::new(id)).await.unwrap();

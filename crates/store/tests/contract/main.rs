@@ -8,6 +8,7 @@ mod lists;
 #[path = "../support/postgres.rs"]
 #[allow(dead_code, reason = "not everything a server can do is asked of it here")]
 mod postgres;
+mod served;
 mod typed;
 mod waits;
 mod words;
