@@ -59,7 +59,7 @@ fn events(served: &Served, id: &Value) -> Vec<Value> {
 }
 
 /// Races for every call of conversations until enough calls were raced for.
-fn race(servers: &[&Served], model: &FakeServer) {
+fn race(servers: &[&Served]) {
     let races = usize::try_from(number("AISH_RACES").unwrap_or(RACES)).unwrap();
     for _ in 0..races.div_ceil(CALLS) {
         let mut pending = servers[0].chat("go", &["pick"]);
@@ -75,7 +75,6 @@ fn race(servers: &[&Served], model: &FakeServer) {
         let given = of_kind(&happened, "tool_result");
         let given: Vec<&str> = given.iter().map(|result| text(&result["data"]["output"])).collect();
         assert_eq!(given, won);
-        assert_eq!(results(model.requests().last().unwrap()), won);
     }
 }
 
@@ -106,7 +105,7 @@ fn races_on_one_machine() {
     let model = model();
     let sandbox = place(&model);
     let servers: Vec<Served> = (0..4).map(|_| Served::start(&sandbox)).collect();
-    race(&servers.iter().collect::<Vec<_>>(), &model);
+    race(&servers.iter().collect::<Vec<_>>());
 }
 
 /// SPEC 9.4, 9.5: two and four servers on a database.
@@ -116,7 +115,7 @@ fn races_of_replicas() {
     for count in [2, 4] {
         let model = model();
         let servers = replicas(&model, &database.database(), count);
-        race(&servers.iter().map(|(served, _)| served).collect::<Vec<_>>(), &model);
+        race(&servers.iter().map(|(served, _)| served).collect::<Vec<_>>());
     }
 }
 
