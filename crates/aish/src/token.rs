@@ -1,6 +1,7 @@
 //! Bearer tokens of those who serve: from a variable, from a file, or made anew.
 
 use crate::failure::Failure;
+use crate::oneshot::eprint_line;
 use crate::paths::{Environment, make_private_dir, write_private};
 use aish_core::secret::Secret;
 use aish_engine::Engine;
@@ -8,11 +9,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Characters of a token that somebody chose: fewer can be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
+/// The permissions of everybody but the owner.
+const OTHERS: u32 = 0o077;
 /// Random bytes of a token that is made here.
 const TOKEN_BYTES: usize = 32;
 
@@ -57,7 +61,10 @@ pub fn in_file(path: &Path) -> Result<Secret, Failure> {
             .hint("name a variable that holds one: --token-env NAME")
     };
     match fs::read_to_string(path) {
-        Ok(text) => checked(text.trim(), &path.display().to_string()),
+        Ok(text) => {
+            close_to_others(path).map_err(|error| cannot("keep", error))?;
+            checked(text.trim(), &path.display().to_string())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let token = fresh()?;
             if let Some(dir) = path.parent() {
@@ -68,6 +75,19 @@ pub fn in_file(path: &Path) -> Result<Secret, Failure> {
         }
         Err(error) => Err(cannot("read", error)),
     }
+}
+
+/// A file that others could read is closed to them, and its owner is told: whoever read it has the token still.
+fn close_to_others(path: &Path) -> std::io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & OTHERS != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & !OTHERS & 0o777))?;
+        eprint_line(&format!(
+            "{} could be read by others and is closed to them now; remove it to have a new token made",
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Keeps a variable that holds a token from the commands of models and clients.

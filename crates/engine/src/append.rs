@@ -10,7 +10,17 @@ use aish_core::event::{Body, Draft, Event};
 use aish_core::session::Session;
 use aish_core::turn::InvalidEvent;
 use aish_store::{Durability, StoreError};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// What an append found that gives way at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// Nothing: it is written.
+    Nothing,
+    /// Somebody had written, and that is folded now; of its own nothing is written.
+    News,
+}
 
 /// How often an append gives way to others before it gives up.
 const CONFLICTS_MAX: usize = 1_000;
@@ -58,6 +68,33 @@ impl Driver {
             "session {}: others kept writing to it; gave up after {CONFLICTS_MAX} attempts",
             self.session.id()
         ))))
+    }
+
+    /// Appends as long as nobody else has since the last look: whether it is still meant is for the caller to see then.
+    pub(crate) async fn append_if_nothing_new(
+        &mut self,
+        drafts: Vec<Draft>,
+        durability: Durability,
+    ) -> Result<Unseen, EngineError> {
+        self.check(&drafts)?;
+        let id = self.session.id().clone();
+        let seq = self.session.last_seq();
+        let store = Arc::clone(&self.engine.store);
+        match store
+            .append(&id, seq, drafts, now_ms(), durability, self.lease.as_ref())
+            .await
+        {
+            Ok(events) => {
+                self.fold(events);
+                Ok(Unseen::Nothing)
+            }
+            Err(StoreError::Conflict { .. }) => {
+                self.fold_news().await?;
+                Ok(Unseen::News)
+            }
+            Err(StoreError::LeaseLost(session)) => Err(EngineError::LeaseLost(session)),
+            Err(other) => Err(other.into()),
+        }
     }
 
     /// Folds what others appended since, as far as the disk tells.

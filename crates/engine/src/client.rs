@@ -2,6 +2,7 @@
 //! the same gate, and never run here.
 
 use crate::Settings;
+use crate::defer::meant;
 use crate::driver::Driver;
 use crate::gate::Inspected;
 use aish_core::action::{Action, Effect};
@@ -99,8 +100,10 @@ impl Driver {
         }
         let mut tools = ToolSet::clone(&base);
         for spec in &served.tools {
-            // A client's tool never stands in for one of this process, not even one that came later.
-            let _ = tools.append(Arc::new(ClientTool(spec.clone())));
+            // A client's tool never stands in for one of this process, not even one that came later, by either of its names.
+            if meant(&base, spec.name.clone()) == spec.name {
+                let _ = tools.append(Arc::new(ClientTool(spec.clone())));
+            }
         }
         let tools = Arc::new(tools);
         *joined = Some(Joined {

@@ -126,7 +126,7 @@ impl Conversations {
     /// The conversation waits or runs, is unknown, or the request cannot be taken.
     pub async fn chat(self: &Arc<Self>, request: ChatRequest) -> Result<Ticket, ServeError> {
         if let Some(tools) = &request.tools {
-            declared::check(tools, &self.engine.tools.now())?;
+            declared::check(tools, &self.engine.tools)?;
         }
         let key = request.request.clone();
         if let Some(ticket) = self.known(key.as_ref()).await? {
@@ -200,21 +200,41 @@ impl Conversations {
         Ok(self.engine.store.waiting_count().await?)
     }
 
-    /// Cancels the turn that is open, and tells how it ended; without one, how the last one ended.
+    /// Cancels the turn that is open, and tells how it ended; without one, how the last one ended. The id of a continuation means
+    /// the turn that was suspended under it, and no later one.
     ///
     /// # Errors
     /// There is no such session, or nothing was asked in it yet.
     pub async fn cancel(&self, id: &str) -> Result<Envelope, ServeError> {
         let session = self.session_of(id).await?;
-        let running = self.running().get(&session).map(Running::stop);
+        let mut driver = self.open_existing(&session).await?;
+        let open = driver.session().turn().map_or(0, Turn::number);
+        let meant = self.turn_of(id).await?.unwrap_or(open);
+        let running = self
+            .running()
+            .get(&session)
+            .filter(|_| meant == open)
+            .map(Running::stop);
         if let Some(over) = running {
             gone(over).await;
         }
-        let mut driver = self.open_existing(&session).await?;
         let before = driver.session().last_seq();
-        driver.cancel(CANCELLED).await?;
+        driver.cancel_turn(meant, CANCELLED).await?;
         self.ran_until(&driver, before);
-        driver.last_envelope().ok_or(ServeError::NotWaiting(session))
+        driver.envelope_of(meant).ok_or(ServeError::NotWaiting(session))
+    }
+
+    /// The turn that was suspended under a continuation; `None` for the id of a session.
+    async fn turn_of(&self, id: &str) -> Result<Option<u64>, ServeError> {
+        if !id.starts_with(CONTINUATION) {
+            return Ok(None);
+        }
+        let Some(pending) = self.engine.store.continuation(&ContinuationId::new(id)).await? else {
+            return Ok(None);
+        };
+        let before = pending.seq.saturating_sub(1);
+        let suspended = self.engine.store.load_raw(&pending.session, before, 1).await?.pop();
+        Ok(suspended.map(|event| event.turn))
     }
 
     /// The sessions, the most recently used first.

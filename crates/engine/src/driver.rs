@@ -262,7 +262,7 @@ impl Driver {
     }
 
     /// Cancels that turn while it is open, and never another that somebody began after it.
-    async fn cancel_turn(&mut self, number: u64, reason: &str) -> Result<(), EngineError> {
+    pub(crate) async fn cancel_turn(&mut self, number: u64, reason: &str) -> Result<(), EngineError> {
         // Somebody else may close it between the look and the append; then there is nothing left to do.
         for _ in 0..2 {
             self.catch_up().await?;

@@ -146,6 +146,9 @@ impl Driver {
         let tools = self.tools(settings);
         let tool = match (named_in(&tools, self.known_as(&tools, name)), self.is_served()) {
             (Some(tool), _) => tool,
+            (None, true) if self.engine.tools.is_of_server(name) => {
+                return Err(format!("{name} is of a server that is not connected"));
+            }
             (None, true) => return client::undeclared(name, arguments, settings),
             (None, false) => return Err(format!("Unknown tool: {name}")),
         };

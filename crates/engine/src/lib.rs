@@ -50,9 +50,7 @@ pub use asides::Asides;
 pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
-pub use conversations::{
-    ChatRequest, Conversations, ConversationsSettings, Item, Live, Observer, Ran, Reader, Ticket,
-};
+pub use conversations::{ChatRequest, Conversations, ConversationsSettings, Item, Live, Observer, Ran, Reader, Ticket};
 pub use driver::Driver;
 pub use error::EngineError;
 pub use memory_search::SearchMemory;

@@ -13,6 +13,9 @@ pub trait Supply: Send + Sync {
     /// Returns once the tool of that name, as a model called it, is in the set as it is now, or is known not to come. Has a
     /// deadline of its own; returns at once where nothing better is to be had.
     fn arrive<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Whether a tool of that name, as a model called it, could only be of a server that is configured here, there or not.
+    fn is_of_server(&self, tool: &str) -> bool;
 }
 
 /// Holds a whole set at a time. A call that is running keeps the tool it began with; one that is judged or started finds the
@@ -50,13 +53,19 @@ impl Offered {
 
     /// Waits for a tool, as [`Supply::arrive`] does.
     pub(crate) async fn arrive(&self, tool: &str) {
-        let supply = {
-            let supply = self.supply.read().unwrap_or_else(PoisonError::into_inner);
-            supply.as_ref().and_then(Weak::upgrade)
-        };
-        if let Some(supply) = supply {
+        if let Some(supply) = self.supply() {
             supply.arrive(tool).await;
         }
+    }
+
+    /// Whether nobody else may answer for a tool of that name, as [`Supply::is_of_server`] says.
+    pub(crate) fn is_of_server(&self, tool: &str) -> bool {
+        self.supply().is_some_and(|supply| supply.is_of_server(tool))
+    }
+
+    fn supply(&self) -> Option<Arc<dyn Supply>> {
+        let supply = self.supply.read().unwrap_or_else(PoisonError::into_inner);
+        supply.as_ref().and_then(Weak::upgrade)
     }
 }
 

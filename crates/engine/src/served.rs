@@ -3,6 +3,7 @@
 //! The answer and the end of the waiting are one append: of racing answers, on one server or several, exactly one is written,
 //! and what the others are told is read from the ledger.
 
+use crate::append::Unseen;
 use crate::clock::random;
 use crate::driver::{Driver, Unwritten};
 use crate::lease::Keeper;
@@ -470,11 +471,18 @@ impl Driver {
 
     /// Ends a turn that waited for long enough.
     pub(crate) async fn expire(&mut self, suspended: &Suspended) -> Result<(), EngineError> {
-        let open = self.session.open_turn();
-        if open.and_then(Turn::suspended) == Some(suspended) {
-            self.cancel(EXPIRED).await?;
+        loop {
+            let open = self.session.open_turn();
+            let Some(turn) = open.filter(|turn| turn.suspended() == Some(suspended)) else {
+                return Ok(());
+            };
+            let drafts = turn.cancelling(EXPIRED);
+            // An answer that came in between counts: it was accepted.
+            match self.append_if_nothing_new(drafts, Durability::Synced).await? {
+                Unseen::Nothing => return Ok(()),
+                Unseen::News => {}
+            }
         }
-        Ok(())
     }
 }
 

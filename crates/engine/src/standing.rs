@@ -95,9 +95,8 @@ impl Driver {
         }
     }
 
-    /// How the last turn ended, if there was one and it has.
-    pub fn last_envelope(&self) -> Option<Envelope> {
-        let turn = self.session.turn()?.number();
+    /// How a turn ended, if there was one of that number and it has.
+    pub fn envelope_of(&self, turn: u64) -> Option<Envelope> {
         let mut events = self.session.events().iter().rev();
         let ended = events.find(|event| event.turn == turn && matches!(event.body, Body::TurnEnded(_)))?;
         Some(self.envelope(turn, ended))

@@ -46,6 +46,10 @@ async fn served(world: &World) -> Session {
 struct Waited(AtomicUsize);
 
 impl Supply for Waited {
+    fn is_of_server(&self, _tool: &str) -> bool {
+        false
+    }
+
     fn arrive<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(()))

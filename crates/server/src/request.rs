@@ -17,6 +17,8 @@ use serde_json::value::RawValue;
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Characters of such a key.
 pub(crate) const KEY_CHARS_MAX: usize = 255;
+/// Bytes of a message, or of instructions: no model reads more, and each turn that runs holds several copies.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of the schemas of one request: they are built in memory before anybody looks at them closely.
 const SCHEMAS_BYTES_MAX: usize = 512 * 1024;
 
@@ -112,6 +114,12 @@ impl ChatBody {
     pub(crate) fn check(&self) -> Result<Option<Vec<ToolSpec>>, ApiError> {
         if self.message.trim().is_empty() {
             return Err(invalid("`message` is empty"));
+        }
+        let system = self.system.as_deref().unwrap_or_default();
+        if self.message.len() > TEXT_BYTES_MAX || system.len() > TEXT_BYTES_MAX {
+            return Err(invalid(format!(
+                "`message` and `system` have at most {TEXT_BYTES_MAX} bytes each"
+            )));
         }
         self.tools.as_deref().map(declared).transpose()
     }

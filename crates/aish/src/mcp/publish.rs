@@ -33,6 +33,19 @@ impl Supply for Publisher {
     fn arrive<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(self.await_server(tool))
     }
+
+    fn is_of_server(&self, tool: &str) -> bool {
+        self.servers
+            .list()
+            .iter()
+            .any(|server| is_of(server.config.alias.as_str(), tool))
+    }
+}
+
+/// Whether a tool is of the server of that alias, by its name here or on the wire to a model.
+fn is_of(alias: &str, tool: &str) -> bool {
+    let rest = tool.strip_prefix(alias);
+    rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with("__"))
 }
 
 /// Makes tools of what servers offer.
@@ -69,13 +82,9 @@ impl Publisher {
     /// Waits for the server that a tool is of, by its name here or on the wire to a model; not for one that is no server's, nor
     /// for one that is known not to come.
     async fn await_server(&self, tool: &str) {
-        let of = |alias: &str| {
-            let rest = tool.strip_prefix(alias)?;
-            (rest.starts_with('.') || rest.starts_with("__")).then_some(())
-        };
         for server in self.servers.list() {
             let alias = server.config.alias.as_str();
-            if of(alias).is_some() {
+            if is_of(alias, tool) {
                 if server.status.state == State::Connecting {
                     // How it does is told like that of any other.
                     let _ = self.servers.peer(alias).await;

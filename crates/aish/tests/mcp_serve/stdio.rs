@@ -27,7 +27,18 @@ fn tools_and_a_call() {
     let reply = client.reply_to(&json!(1));
     let tools = reply["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["glob", "file_read", "grep", "file_write", "file_edit", "bash", "web_get"]);
+    assert_eq!(
+        names,
+        [
+            "glob",
+            "file_read",
+            "grep",
+            "file_write",
+            "file_edit",
+            "bash",
+            "web_get"
+        ]
+    );
     for tool in tools {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         let is_reading = ["glob", "file_read", "grep", "web_get"].contains(&tool["name"].as_str().unwrap());

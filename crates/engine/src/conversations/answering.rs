@@ -26,11 +26,7 @@ impl Conversations {
         let place = self.place()?;
         let mut driver = self.open_existing(&pending.session).await?;
         let before = driver.session().last_seq();
-        let names = if self.settings.strict_call_id {
-            CallNames::Strict
-        } else {
-            CallNames::Lenient
-        };
+        let names = self.names(id, &claim);
         match driver.claim(&pending.continuation, &claim, names).await {
             Ok(()) => {}
             Err(ServeError::Engine(EngineError::Store(StoreError::KeyUsed(_)))) => {
@@ -46,6 +42,16 @@ impl Conversations {
         }
         let seq = resumed(driver.session(), &pending.continuation).map_or(pending.seq, |(event, _)| event.seq);
         Ok(self.launch(driver, seq, place).await)
+    }
+
+    /// What becomes of a call that is not named, or by a name nobody knows. Only the id of a continuation says which call is meant
+    /// all the same: sent again, the same request to a session would go to the call that waits by then. A yes is for the call that was
+    /// shown, whatever else has its digest.
+    fn names(&self, id: &str, claim: &Claim) -> CallNames {
+        match &claim.reply {
+            Reply::Result(_) if id.starts_with(CONTINUATION) && !self.settings.strict_call_id => CallNames::Lenient,
+            Reply::Result(_) | Reply::Verdict { .. } => CallNames::Strict,
+        }
     }
 
     /// The suspension that an answer is meant for.

@@ -1,8 +1,10 @@
 //! The tools that a client declares, looked at before a turn begins with them (SPEC 9.2).
 
+use crate::Offered;
 use crate::ServeError;
+use crate::defer::meant;
 use aish_core::message::ToolSpec;
-use aish_tools::set::{ToolSet, schema_problem, served_name};
+use aish_tools::set::{schema_problem, served_name};
 use std::collections::HashSet;
 
 /// Tools of one client.
@@ -11,14 +13,13 @@ const TOOLS_MAX: usize = 128;
 const BYTES_MAX: usize = 256 * 1024;
 /// Characters of a name: what most providers take.
 const NAME_CHARS_MAX: usize = 64;
-/// Between a server and its tool, as models write it.
-const ON_THE_WIRE: &str = "__";
 
 /// Whether these can be offered beside those of this process.
 ///
 /// # Errors
 /// The first that cannot, and why.
-pub(super) fn check(declared: &[ToolSpec], own: &ToolSet) -> Result<(), ServeError> {
+pub(super) fn check(declared: &[ToolSpec], offered: &Offered) -> Result<(), ServeError> {
+    let own = offered.now();
     let mut names = HashSet::new();
     let mut bytes = 0;
     if let Some(first_too_many) = declared.get(TOOLS_MAX) {
@@ -30,7 +31,7 @@ pub(super) fn check(declared: &[ToolSpec], own: &ToolSet) -> Result<(), ServeErr
     for tool in declared {
         let taken = if own.get(&tool.name).is_some() || served_name(&tool.name) != tool.name {
             Some("this server has a tool of that name; a client cannot stand in for it")
-        } else if own.get(&tool.name.replacen(ON_THE_WIRE, ".", 1)).is_some() {
+        } else if meant(&own, tool.name.clone()) != tool.name || offered.is_of_server(&tool.name) {
             Some("a tool of an MCP server is called that by models")
         } else if !names.insert(tool.name.as_str()) {
             Some("it is declared twice")

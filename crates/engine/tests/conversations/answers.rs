@@ -53,6 +53,33 @@ async fn call_ids_that_name_nothing() {
     }
 }
 
+/// SPEC 9.3, 9.4: an answer that names no call of the session, sent to the session, would go to whichever call waits when it comes:
+/// sent again, to the next one. It is refused, and so is a yes that names none, wherever it is sent.
+#[tokio::test]
+async fn nothing_lands_on_the_next_call() {
+    for ledger in Ledger::all() {
+        let house = ledger.house([weather_call("Jena"), Act::text("ok")]);
+        let start = house.chat(asks("?")).await.unwrap();
+        for given in [None, Some("of_their_own")] {
+            let refused = house.answer(start.session.as_str(), result_of(given, "rain")).await;
+            assert!(
+                matches!(refused, Err(ServeError::OtherCall { .. } | ServeError::CallUnnamed(_))),
+                "{given:?}: {refused:?}"
+            );
+            let verdict = Claim {
+                call_id: given.map(str::to_owned),
+                ..verdict_on(&for_tool(&start), Answer::Approve, None)
+            };
+            let refused = house.answer(for_tool(&start).continuation.as_str(), verdict).await;
+            assert!(
+                matches!(refused, Err(ServeError::OtherCall { .. } | ServeError::CallUnnamed(_))),
+                "{given:?}: {refused:?}"
+            );
+        }
+        assert_replied(&house.result(&for_tool(&start), "rain").await.unwrap(), "ok");
+    }
+}
+
 /// SPEC 9.3: the id of another call of the session is refused, strict or not, and nothing is written.
 #[tokio::test]
 async fn another_calls_id() {

@@ -43,6 +43,28 @@ async fn cancelled_while_it_waits() {
     }
 }
 
+/// SPEC 9.4, 9.8: the id of a suspension that is over means its own turn: a later one of the same conversation goes on.
+#[tokio::test]
+async fn an_old_id_cancels_no_later_turn() {
+    for ledger in Ledger::all() {
+        let acts = [
+            weather_call("Jena"),
+            Act::text("done"),
+            weather_call("Ulm"),
+            Act::text("ok"),
+        ];
+        let house = ledger.house(acts);
+        let start = house.chat(asks("?")).await.unwrap();
+        let first = for_tool(&start);
+        let done = house.result(&first, "rain").await.unwrap();
+        let second = house.chat(goes_on(&start.session, "?")).await.unwrap();
+        let told = house.conversations.cancel(first.continuation.as_str()).await.unwrap();
+        assert_eq!(told, done);
+        let ok = house.result(&for_tool(&second), "sun").await.unwrap();
+        assert_replied(&ok, "ok");
+    }
+}
+
 /// SPEC 9.8, 3.5a: a turn that runs here is cancelled: whoever waits for it is told.
 #[tokio::test]
 async fn cancelled_while_it_runs() {

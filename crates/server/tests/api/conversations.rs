@@ -66,7 +66,11 @@ async fn either_id() {
     assert_eq!(shown, show(text(&pending["conversation_id"])).await);
     assert_eq!((&shown["state"], &shown["pending"]), (&json!("pending"), &pending));
     let by_conversation = format!("/api/sessions/{}/tool_result", text(&pending["conversation_id"]));
-    let last = bench.post(&by_conversation, &json!({"content": "1"})).await.accepted();
+    // The conversation does not say which call is meant.
+    let unnamed = bench.post(&by_conversation, &json!({"content": "1"})).await;
+    unnamed.refused(422, "call_id_required", "call");
+    let named = json!({"call_id": pending["call_id"], "content": "1"});
+    let last = bench.post(&by_conversation, &named).await.accepted();
     assert_eq!(last["reply"], "done");
     let shown = show(text(&pending["session_id"])).await;
     assert_eq!((&shown["state"], &shown["pending"]), (&json!("idle"), &json!(null)));

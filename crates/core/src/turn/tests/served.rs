@@ -9,7 +9,10 @@ fn suspensions() {
     let then = |more: &str| format!("{waiting}\n{more}");
     check(&then("! suspend br-2 a"), "client a b");
     check(&then("! resume br-2"), "client a b");
-    check(&then("resume br-1\n result a\n suspend br-2 b\n ! resume br-1"), "client b");
+    check(
+        &then("resume br-1\n result a\n suspend br-2 b\n ! resume br-1"),
+        "client b",
+    );
     check(&then("result a\n ! resume br-1\n suspend br-2 b"), "client b");
     check(&then("resume br-1\n result a\n result b\n ! suspend br-2 b"), "model 1");
 }
