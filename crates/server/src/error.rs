@@ -96,7 +96,7 @@ kinds! {
     UnknownModel "unknown_model" UNPROCESSABLE_ENTITY,
     /// A declared tool has the name of one that runs here, or of another one.
     ToolNameTaken "tool_name_taken" UNPROCESSABLE_ENTITY,
-    /// The answer must name its call (`strict_call_id`).
+    /// The answer must name its call: it came under a `conversation_id`, or `strict_call_id` is set.
     CallIdRequired "call_id_required" UNPROCESSABLE_ENTITY,
     /// The `Idempotency-Key` belongs to a request that said something else.
     KeyReused "idempotency_key_reused" UNPROCESSABLE_ENTITY,
