@@ -205,6 +205,11 @@ fn help_fits() {
             assert!(line.chars().count() <= 80, "{line}");
         }
     }
+}
+
+/// The first page of help, whole.
+#[test]
+fn first_page_of_help() {
     insta::assert_snapshot!(error("--help"), @r"
     A shell you can also talk to: commands and questions at one prompt.
 
