@@ -133,7 +133,7 @@ fn the_ledger() {
     sandbox.run(&["-p", "hi"]).success();
     let output = sandbox.run(&["doctor"]).success();
     assert!(
-        lines(&output, "ledger")[0].contains("format 2, 1 sessions"),
+        lines(&output, "ledger")[0].contains("format 3, 1 sessions"),
         "{output:?}"
     );
     fs::write(

@@ -41,7 +41,7 @@ fn bash() {
         );
         assert_eq!(run("bash", &["--norc"], &script), format!("{expect}\n"), "{words}");
     };
-    check("aish se", "se", "sessions");
+    check("aish sess", "sess", "sessions");
     check("aish sessions ex", "ex", "export");
     check("aish --app", "--app", "--approval");
     check("aish completions z", "z", "zsh");
@@ -55,7 +55,7 @@ fn fish() {
     let offered = run(
         "fish",
         &["--no-config"],
-        &format!("source {path}; complete -C 'aish se'"),
+        &format!("source {path}; complete -C 'aish sess'"),
     );
     assert_eq!(offered, "sessions\tList, show or export sessions\n");
 }

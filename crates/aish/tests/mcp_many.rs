@@ -16,7 +16,7 @@ const WIRE_NAME_CHARS_MAX: usize = 64;
 /// Tools of the server that has too many.
 const MANY: usize = 200;
 /// The built-in tools; those of servers follow.
-const BUILTIN: usize = 6;
+const BUILTIN: usize = 8;
 /// Bytes of a request that has none of its schemas: instructions, built-in tools and the search.
 const REQUEST_BYTES_MAX: usize = 12_000;
 
