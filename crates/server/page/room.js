@@ -9,14 +9,13 @@ import { begin, Session } from './session.js';
 import { firstLine, folder } from './sessions.js';
 import { Transcript } from './transcript.js';
 
-const MESSAGE_CHARS_MAX = 1_000_000;
 const at = (id) => document.getElementById(id);
 
 export class Room {
   #session = null;
   #transcript;
   /** A message that may have arrived is sent again under the same key: it counts once. */
-  #attempt = { text: '', key: '' };
+  #attempt = { said: '', key: '' };
   #busy = false;
 
   /** `began(id)` is called when a message began a session, `changed()` when the list of sessions may be another. */
@@ -194,17 +193,19 @@ export class Room {
 
   async #send() {
     const message = at('message');
-    const text = message.value.trim().slice(0, MESSAGE_CHARS_MAX);
+    const text = message.value.trim();
     if (text === '' || this.#busy || (this.#session?.state ?? 'idle') !== 'idle') return;
-    if (this.#attempt.text !== text) this.#attempt = { text, key: newKey() };
+    const body = this.#session ? { message: text } : this.#opening(text);
+    const said = JSON.stringify([this.#session?.id ?? null, body]);
+    if (this.#attempt.said !== said) this.#attempt = { said, key: newKey() };
     this.#busy = true;
     this.#showState();
     this.problem(null);
     this.#transcript.showEnd();
     try {
       if (this.#session) await this.#session.say(text, this.#attempt.key);
-      else await this.#begin(text);
-      this.#attempt = { text: '', key: '' };
+      else await this.#begin(body);
+      this.#attempt = { said: '', key: '' };
       message.value = '';
       this.#grow();
     } catch (error) {
@@ -214,15 +215,19 @@ export class Room {
     this.#showState();
   }
 
-  async #begin(text) {
+  #opening(text) {
     const body = { message: text };
     if (at('model').value.trim()) body.model = at('model').value.trim();
     if (at('system').value.trim()) body.system = at('system').value.trim();
+    return body;
+  }
+
+  async #begin(body) {
     const begun = await begin(this.api, body, this.#attempt.key);
     // Somebody who went elsewhere meanwhile stays there.
     if (this.#session !== null) return begun.stream.abort();
     this.began(begun.id);
-    this.open(begun.id, { ...begun, summary: { id: begun.id, title: text } });
+    this.open(begun.id, { ...begun, summary: { id: begun.id, title: body.message } });
   }
 
   async #cancel() {

@@ -76,7 +76,7 @@ kinds! {
     ReadOnly "read_only" CONFLICT,
     /// Another answer came first.
     AlreadyAnswered "already_answered" CONFLICT,
-    /// The `call_id` is that of another call of this conversation.
+    /// The `call_id` is not that of the call that waits: it is another call's, or nobody's where the call has to be named.
     OtherCall "other_call" CONFLICT,
     /// What waits is of the other sort: an approval is answered with a decision, a client's call with a result.
     WrongSort "wrong_sort" CONFLICT,
@@ -104,7 +104,7 @@ kinds! {
     TooManyRequests "too_many_requests" TOO_MANY_REQUESTS,
     /// Something went wrong here. The log has more, under the request's id.
     Internal "internal" INTERNAL_SERVER_ERROR,
-    /// The server is about to end, or cannot reach its ledger; come again after `Retry-After`.
+    /// The server is about to end, cannot reach its ledger, cannot go on with the turn, or has too many bodies on their way; come again after `Retry-After`.
     Unavailable "unavailable" SERVICE_UNAVAILABLE,
 }
 
@@ -212,7 +212,9 @@ impl From<ServeError> for ApiError {
             ServeError::ToolTaken { .. } => refused(ErrorKind::ToolNameTaken),
             ServeError::CallUnnamed(_) => refused(ErrorKind::CallIdRequired),
             ServeError::Model(_) => refused(ErrorKind::UnknownModel),
-            ServeError::Stopped(_) => Self::ledger(),
+            // Why may name places and people: it is for the log.
+            ServeError::Stopped(_) => Self::new(ErrorKind::Unavailable, "the turn could not go on here")
+                .hint("send the same request again: what is in the ledger counts"),
             ServeError::Engine(error) => Self::from_engine(error),
         }
     }

@@ -31,12 +31,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         if !is_json(request.headers()) {
-            let problem = "the body must be JSON";
-            return Err(ApiError::new(ErrorKind::UnsupportedMediaType, problem).hint("Content-Type: application/json"));
+            return Err(not_json());
         }
-        // The listener has read it already, within the same bound.
-        let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX).await;
-        let bytes = bytes.map_err(|_| ApiError::new(ErrorKind::TooLarge, "the body is too long"))?;
+        let bytes = whole(request).await?;
         let value = parse(&bytes)?;
         Ok(Self { value, bytes })
     }
@@ -48,13 +45,22 @@ pub(crate) async fn nothing(request: Request) -> Result<(), ApiError> {
     #[serde(deny_unknown_fields)]
     struct Nothing {}
     let is_json = is_json(request.headers());
-    let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX).await;
-    let bytes = bytes.map_err(|_| ApiError::new(ErrorKind::TooLarge, "the body is too long"))?;
+    let bytes = whole(request).await?;
     match (bytes.is_empty(), is_json) {
         (true, _) => Ok(()),
         (false, true) => parse::<Nothing>(&bytes).map(|_| ()),
-        (false, false) => Err(ApiError::new(ErrorKind::UnsupportedMediaType, "the body must be JSON")),
+        (false, false) => Err(not_json()),
     }
+}
+
+/// The body: the listener has read it already, within the same bound.
+async fn whole(request: Request) -> Result<Bytes, ApiError> {
+    let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX).await;
+    bytes.map_err(|_| ApiError::new(ErrorKind::TooLarge, "the body is too long"))
+}
+
+fn not_json() -> ApiError {
+    ApiError::new(ErrorKind::UnsupportedMediaType, "the body must be JSON").hint("Content-Type: application/json")
 }
 
 /// An answer in JSON.

@@ -69,7 +69,8 @@ pub(crate) struct ToolBody {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ToolResultRequest"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolResultBody {
-    /// The call; where it is missing or unknown, the one that waits is meant, unless the server wants it named.
+    /// The call; where it is missing or unknown, the one that waits is meant, unless the path has a `conversation_id` or the server
+    /// wants it named.
     #[serde(default)]
     pub(crate) call_id: Option<String>,
     /// The result, as text for the model.

@@ -128,7 +128,7 @@ impl Telemetry {
         }
     }
 
-    /// Sends spans to their collector, for ever; at once over where there is none.
+    /// Sends spans to their collector, for ever. Where there is none it waits for ever: whoever serves ends with it.
     pub(crate) async fn run(&self) {
         match &self.exporter {
             Some(exporter) => exporter.run().await,

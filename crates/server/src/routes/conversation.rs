@@ -40,8 +40,7 @@ pub(super) async fn chat(
         tools,
         request,
     };
-    let conversations = Arc::clone(&shared.conversations);
-    let ticket = whole(async move { conversations.chat(chat).await }).await?;
+    let ticket = shared.conversations.chat(chat).await?;
     told(&shared, ticket, form).await
 }
 
@@ -97,8 +96,7 @@ pub(super) async fn cancel(State(shared): State<Shared>, id: Id, request: Reques
 }
 
 async fn answered(shared: &Shared, (id, claim): (String, Claim), form: Form) -> Result<Response, ApiError> {
-    let conversations = Arc::clone(&shared.conversations);
-    let ticket = whole(async move { conversations.answer(&id, claim).await }).await?;
+    let ticket = shared.conversations.answer(&id, claim).await?;
     told(shared, ticket, form).await
 }
 

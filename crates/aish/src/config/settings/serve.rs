@@ -48,7 +48,8 @@ pub const SETTINGS: &[Setting] = &[
         "serve.strict_call_id",
         Kind::Bool,
         "true",
-        "Refuse a result that names no call, or one nobody knows. Otherwise it is taken for the call that is waited for.",
+        "Refuse a result that names no call, or one nobody knows. Otherwise it is taken for the call that is waited for, unless it came \
+         under the id of a conversation, which does not say which call is meant.",
     )
     .default("false")
     .env("AISH_SERVE_STRICT_CALL_ID")
