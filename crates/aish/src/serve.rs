@@ -36,6 +36,9 @@ pub async fn run(app: &App, wanted: &Serve) -> Result<u8, Failure> {
     let entry = Entry::of(app, wanted, address)?;
     let store = open_store(app, wanted).await?;
     let (engine, registry) = app.engine_over(store);
+    if let Some(token) = &entry.token {
+        engine.redactor.learn(TOKEN_FILE, token.expose());
+    }
     if let Some(name) = &wanted.token_env {
         token::withhold(&engine, name);
     }

@@ -2,13 +2,12 @@
 //! the same gate, and never run here.
 
 use crate::Settings;
-use crate::defer::meant;
+use crate::defer::wire_names;
 use crate::driver::Driver;
 use crate::gate::Inspected;
 use aish_core::action::{Action, Effect};
 use aish_core::event::CallSource;
 use aish_core::message::ToolSpec;
-use aish_core::turn::Turn;
 use aish_tools::set::{ToolSet, served_name};
 use aish_tools::{Cancel, Progress, Tool, ToolContext, ToolOutput};
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -94,14 +93,16 @@ impl Driver {
         let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(joined) = joined.as_ref()
             && joined.turn == turn
-            && (Arc::ptr_eq(&joined.base, &base) || base.is_empty())
+            // Without tools of this process the base is made anew each time.
+            && (Arc::ptr_eq(&joined.base, &base) || (joined.base.is_empty() && base.is_empty()))
         {
             return Arc::clone(&joined.tools);
         }
         let mut tools = ToolSet::clone(&base);
+        let wire = wire_names(&base);
         for spec in &served.tools {
             // A client's tool never stands in for one of this process, not even one that came later, by either of its names.
-            if meant(&base, spec.name.clone()) == spec.name {
+            if wire.people(&spec.name) == spec.name {
                 let _ = tools.append(Arc::new(ClientTool(spec.clone())));
             }
         }
@@ -116,7 +117,7 @@ impl Driver {
 
     /// The name a tool has here: a served turn knows some of them by other names as well (SPEC 4.5).
     pub(crate) fn known_as<'n>(&self, tools: &ToolSet, name: &'n str) -> &'n str {
-        if tools.get(name).is_none() && self.session.turn().and_then(Turn::served).is_some() {
+        if tools.get(name).is_none() && self.is_served() {
             served_name(name)
         } else {
             name

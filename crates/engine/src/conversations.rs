@@ -9,7 +9,7 @@
 
 use crate::choice::Routing;
 use crate::driver::Driver;
-use crate::served::{Opening, is_overtaken};
+use crate::served::{CONTINUATION, Opening, is_overtaken};
 use crate::standing::{Envelope, Standing};
 use crate::{Claim, Engine, EngineError, Proposals, ServeError, Settings, now_ms};
 use aish_core::event::{RequestKey, TurnStarted};
@@ -36,8 +36,6 @@ use running::{Over, Running, gone, on_its_own};
 
 /// Characters of one result that a model is shown in a served turn (SPEC 9.3).
 const RESULT_CHARS_MAX: usize = 6_000;
-/// What the id of a continuation begins with.
-const CONTINUATION: &str = "br-";
 /// What a turn says of itself that its client cancelled.
 const CANCELLED: &str = "cancelled by the client";
 

@@ -55,11 +55,13 @@ pub(crate) fn meant(tools: &ToolSet, name: String) -> String {
     if tools.get(&name).is_some() {
         return name;
     }
-    let names = WireNames::new(
-        WireNaming::Underscore,
-        tools.iter().map(|tool| tool.spec().name.as_str()),
-    );
-    names.people(&name).to_owned()
+    wire_names(tools).people(&name).to_owned()
+}
+
+/// What tools are called on the wire, as a model that knows them from before writes it.
+pub(crate) fn wire_names(tools: &ToolSet) -> WireNames {
+    let names = tools.iter().map(|tool| tool.spec().name.as_str());
+    WireNames::new(WireNaming::Underscore, names)
 }
 
 /// What the conversation has found or called since it was last emptied, each once, in the order it came up.

@@ -24,8 +24,8 @@ pub(crate) use claim::CallNames;
 pub use claim::{Claim, Reply};
 pub use error::ServeError;
 
-/// What a turn that nobody answered in time says of itself.
-pub(crate) const EXPIRED: &str = "nobody answered in time";
+/// What the id of a continuation begins with.
+pub(crate) const CONTINUATION: &str = "br-";
 
 /// How often a turn gives way to others that begin and end before it.
 const OVERTAKEN_MAX: usize = 16;
@@ -124,11 +124,10 @@ impl Driver {
             }),
         };
         let mut drafts = vec![Draft::turn_started(number, data), Draft::user(number, opening.text)];
-        let told = self
-            .session
-            .events()
-            .iter()
-            .rev()
+        // What stands before a clearing no model is sent any more.
+        let events = self.session.events().iter().rev();
+        let told = events
+            .take_while(|event| !matches!(event.body, Body::Clear))
             .find_map(|event| matches!(event.body, Body::System(_)).then_some(event.content.as_str()));
         if let Some(system) = opening.system.filter(|system| told != Some(system.as_str())) {
             let body = Body::System(aish_core::event::Parts::default());
@@ -186,6 +185,7 @@ impl Driver {
 
     /// Writes down that the turn waits, unless that is written already.
     async fn leave_waiting(&mut self, ttl_ms: Option<u64>) -> Result<Left, EngineError> {
+        let mut overtaken = 0;
         loop {
             let Some(turn) = self.session.open_turn().filter(|turn| turn.suspended().is_none()) else {
                 return Ok(Left::Waiting);
@@ -205,7 +205,7 @@ impl Driver {
             match self.append(vec![draft], Durability::Synced).await {
                 Ok(()) => return Ok(Left::Waiting),
                 // Somebody answered or cancelled meanwhile, or wrote down first that it waits.
-                Err(EngineError::Invalid { .. }) => {}
+                Err(EngineError::Invalid { .. }) if overtaken < OVERTAKEN_MAX => overtaken += 1,
                 Err(other) => return Err(other),
             }
         }
@@ -222,7 +222,7 @@ enum Left {
 
 /// `br-<time>-<seq>`: the milliseconds, and the event it follows with 64 random bits behind it (SPEC 9.2).
 fn continuation_id(now: u64, seq: u64) -> ContinuationId {
-    ContinuationId::new(format!("br-{now}-{seq:06}{:016x}", random() >> 64))
+    ContinuationId::new(format!("{CONTINUATION}{now}-{seq:06}{:016x}", random() >> 64))
 }
 
 /// True for what an append could not do because somebody else was there before.

@@ -297,7 +297,7 @@ impl Store for MemoryStore {
         async move {
             let ledger = self.ledger();
             let known = ledger.sessions.get(session).map(|session| session.index.pending.iter());
-            let open = known.and_then(|mut pending| pending.find(|pending| pending.state == PendingState::Open));
+            let open = known.and_then(|mut pending| pending.rfind(|pending| pending.state == PendingState::Open));
             Ok(open.cloned())
         }
         .boxed()

@@ -2,7 +2,7 @@
 
 use crate::Offered;
 use crate::ServeError;
-use crate::defer::meant;
+use crate::defer::wire_names;
 use aish_core::message::ToolSpec;
 use aish_tools::set::{schema_problem, served_name};
 use std::collections::HashSet;
@@ -20,6 +20,7 @@ const NAME_CHARS_MAX: usize = 64;
 /// The first that cannot, and why.
 pub(super) fn check(declared: &[ToolSpec], offered: &Offered) -> Result<(), ServeError> {
     let own = offered.now();
+    let wire = wire_names(&own);
     let mut names = HashSet::new();
     let mut bytes = 0;
     if let Some(first_too_many) = declared.get(TOOLS_MAX) {
@@ -31,7 +32,7 @@ pub(super) fn check(declared: &[ToolSpec], offered: &Offered) -> Result<(), Serv
     for tool in declared {
         let taken = if own.get(&tool.name).is_some() || served_name(&tool.name) != tool.name {
             Some("this server has a tool of that name; a client cannot stand in for it")
-        } else if meant(&own, tool.name.clone()) != tool.name || offered.is_of_server(&tool.name) {
+        } else if wire.people(&tool.name) != tool.name || offered.is_of_server(&tool.name) {
             Some("a tool of an MCP server is called that by models")
         } else if !names.insert(tool.name.as_str()) {
             Some("it is declared twice")

@@ -1,6 +1,6 @@
 //! What a client answers, and how it becomes part of the ledger: the end of the waiting and the answer itself in one append.
 
-use super::{EXPIRED, ServeError};
+use super::{OVERTAKEN_MAX, ServeError};
 use crate::append::Unseen;
 use crate::driver::Driver;
 use crate::run::with_limit;
@@ -15,6 +15,8 @@ use aish_core::turn::{Call, Turn};
 use aish_store::{Durability, StoreError};
 use aish_tools::capture::Capture;
 
+/// What a turn that nobody answered in time says of itself.
+const EXPIRED: &str = "nobody answered in time";
 /// Characters of a call's id that nobody knows, as the ledger quotes it.
 const NAMED_CHARS_MAX: usize = 80;
 
@@ -175,7 +177,7 @@ impl Driver {
 
     /// Ends a turn that waited for long enough.
     pub(crate) async fn expire(&mut self, suspended: &Suspended) -> Result<(), EngineError> {
-        loop {
+        for _ in 0..OVERTAKEN_MAX {
             let open = self.session.open_turn();
             let Some(turn) = open.filter(|turn| turn.suspended() == Some(suspended)) else {
                 return Ok(());
@@ -187,6 +189,8 @@ impl Driver {
                 Unseen::News => {}
             }
         }
+        // Whoever looks for what has expired the next time ends it.
+        Ok(())
     }
 }
 

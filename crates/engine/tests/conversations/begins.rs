@@ -83,6 +83,25 @@ async fn instructions_are_replaced() {
     }
 }
 
+/// SPEC 2.9, 9.1: once the context was emptied at a terminal, instructions that come again are told again.
+#[tokio::test]
+async fn instructions_after_a_clearing() {
+    for ledger in Ledger::all() {
+        let house = ledger.house((0..2).map(|_| Act::text("ok")));
+        let judge = |request: ChatRequest| ChatRequest {
+            system: Some("Speak like a judge.".to_owned()),
+            ..request
+        };
+        let session = house.chat(judge(asks("1"))).await.unwrap().session;
+        let engine = std::sync::Arc::clone(&house.world.engine);
+        let mut terminal = aish_engine::Driver::open(engine, session.clone()).await.unwrap();
+        terminal.clear().await.unwrap();
+        house.chat(judge(goes_on(&session, "2"))).await.unwrap();
+        let asked = house.world.model.asked();
+        assert!(asked.iter().all(|asked| asked.system.contains("judge")), "{asked:?}");
+    }
+}
+
 fn tool(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
