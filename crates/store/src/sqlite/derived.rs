@@ -19,26 +19,42 @@ const REBUILD_BATCH_EVENTS: usize = 1_000;
 ///
 /// Claiming is conditional on the index: what is resumed must wait as this transaction sees it, and a key must be free.
 pub(super) fn follow(transaction: &Transaction<'_>, number: i64, events: &[Event]) -> Result<(), Failure> {
+    fold(transaction, number, events, |index, event| {
+        index.check_claim(event)?;
+        if let Body::Resumed(data) = &event.body {
+            claim(transaction, number, &data.continuation)?;
+        }
+        match request_of(event) {
+            Some(asked) if !takes_key(transaction, number, event.seq, asked)? => {
+                Err(Failure::Store(StoreError::KeyUsed(asked.key.clone())))
+            }
+            Some(_) | None => Ok(()),
+        }
+    })
+}
+
+/// Folds events into the index of their session, each once `admit` has let it in.
+fn fold(
+    transaction: &Transaction<'_>,
+    number: i64,
+    events: &[Event],
+    admit: impl Fn(&SessionIndex, &Event) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let Some(first) = events.first() else {
         return Ok(());
     };
     let mut index = read_index(transaction, number, &first.session)?;
-    let before = index.clone();
+    let calls_before = index.waiting_calls.clone();
     for event in events {
-        if let Body::Resumed(data) = &event.body {
-            claim(transaction, number, &data.continuation)?;
-        }
+        admit(&index, event)?;
         index.apply(event);
-        if let Some(asked) = request_of(event) {
-            take_key(transaction, number, event.seq, asked)?;
-        }
         if let Body::Suspended(_) = event.body
             && let Some(pending) = index.pending.last()
         {
             insert_pending(transaction, number, event.seq, pending)?;
         }
     }
-    write_index(transaction, number, &before, &index)?;
+    write_index(transaction, number, &calls_before, &index)?;
     Ok(())
 }
 
@@ -62,15 +78,12 @@ fn claim(transaction: &Transaction<'_>, number: i64, id: &ContinuationId) -> Res
     Ok(())
 }
 
-/// Takes the key of a request, unless another one has it.
-fn take_key(transaction: &Transaction<'_>, number: i64, seq: u64, asked: &RequestKey) -> Result<(), Failure> {
+/// Takes the key of a request; false where another one has it.
+fn takes_key(transaction: &Transaction<'_>, number: i64, seq: u64, asked: &RequestKey) -> Result<bool, Failure> {
     let taken = transaction
         .prepare_cached("INSERT OR IGNORE INTO requests (key, number, seq, digest) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![asked.key, number, seq, asked.digest.as_str()])?;
-    if taken == 0 {
-        return Err(Failure::Store(StoreError::KeyUsed(asked.key.clone())));
-    }
-    Ok(())
+    Ok(taken > 0)
 }
 
 /// Derives every index again, from the events alone.
@@ -91,7 +104,13 @@ pub(super) fn rebuild(connection: &mut Connection) -> Result<(), Failure> {
             let Some(last) = batch.last() else { break };
             after_seq = last.seq;
             let events: Vec<Event> = batch.into_iter().map(|raw| counted(&session, raw)).collect();
-            follow(&transaction, number, &events)?;
+            fold(&transaction, number, &events, |_, event| {
+                // What is written is written: of a key that stands twice the first counts.
+                if let Some(asked) = request_of(event) {
+                    takes_key(&transaction, number, event.seq, asked)?;
+                }
+                Ok(())
+            })?;
         }
     }
     transaction.commit()?;
@@ -169,7 +188,7 @@ fn insert_pending(transaction: &Transaction<'_>, number: i64, seq: u64, pending:
 fn write_index(
     transaction: &Transaction<'_>,
     number: i64,
-    before: &SessionIndex,
+    calls_before: &[WaitingCall],
     index: &SessionIndex,
 ) -> rusqlite::Result<()> {
     transaction
@@ -188,7 +207,7 @@ fn write_index(
             index.is_waiting(),
             index.served,
         ])?;
-    if before.waiting_calls != index.waiting_calls {
+    if calls_before != index.waiting_calls.as_slice() {
         transaction
             .prepare_cached("DELETE FROM waiting_calls WHERE number = ?1")?
             .execute([number])?;

@@ -112,6 +112,10 @@ async fn an_answer_by_another_way() {
         append(store, &session(1), 0, vec![served(None), suspended("c1", None)])
             .await
             .unwrap();
+        let both = append(store, &session(1), 2, vec![result(), resumed("c1")])
+            .await
+            .unwrap_err();
+        assert!(matches!(both, StoreError::Claimed(_)), "{name}: {both:?}");
         append(store, &session(1), 2, vec![result()]).await.unwrap();
         assert_eq!(state(store, "c1").await, Some(PendingState::Answered), "{name}");
         let late = append(store, &session(1), 3, vec![resumed("c1")]).await.unwrap_err();
