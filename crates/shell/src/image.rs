@@ -9,11 +9,17 @@ use crate::processes;
 use rustix::process::Pid;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Arguments that leave a shell the one a person would have at a terminal, with the usual start-up files.
 const USUAL: [&[u8]; 6] = [b"-i", b"-l", b"-il", b"-li", b"--login", b"--interactive"];
+
+/// Bytes of arguments or variables that are expected.
+const IMAGE_BYTES: usize = 64 * 1024;
+/// Bytes of them that a process can have: Linux gives both together 6 MiB at most.
+const IMAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What a shell has become.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,28 +43,72 @@ pub struct Successor {
 
 /// Looks; `None` while it is the shell that was started with its files in that folder, or nobody can tell.
 pub fn became(process: Pid, folder: &Path) -> Option<Became> {
-    let place = |name: &str| format!("/proc/{}/{name}", process.as_raw_nonzero());
-    // Of one that ends, or is just being replaced, there is nothing to see.
-    let is_ours_or_nothing = |text: &[u8]| text.is_empty() || has(text, folder.as_os_str().as_bytes());
-    let arguments = fs::read(place("cmdline")).ok()?;
-    if is_ours_or_nothing(&arguments) {
-        return None;
-    }
-    let environment = fs::read(place("environ")).ok()?;
-    if is_ours_or_nothing(&environment) {
+    let image = Image::read(process)?;
+    if image.names(folder) || !image.lasts(process) {
         return None;
     }
     // Its file may have been replaced meanwhile.
-    let program = processes::named(&processes::program(process)?);
-    if Dialect::of(&program).is_some() && is_usual(&arguments) {
+    let program = processes::named(&image.program);
+    if Dialect::of(&program).is_some() && is_usual(&image.arguments) {
         return Some(Became::Shell(Successor {
             program,
-            directory: fs::read_link(place("cwd")).ok()?,
-            environment: variables(&environment),
+            directory: fs::read_link(place(process, "cwd")).ok()?,
+            environment: variables(&image.environment)?,
         }));
     }
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     Some(Became::Program(name.chars().filter(|c| !c.is_control()).collect()))
+}
+
+/// What a process runs, as the system tells it: each of its answers may be of another program, when one takes the place of the
+/// other between them.
+#[derive(Debug, PartialEq, Eq)]
+struct Image {
+    program: PathBuf,
+    arguments: Vec<u8>,
+    environment: Vec<u8>,
+}
+
+impl Image {
+    /// `None` for a process that ends or is just being replaced: of that one there is nothing to see.
+    fn read(process: Pid) -> Option<Self> {
+        let filled = |name| read_at_once(&place(process, name)).filter(|text| !text.is_empty());
+        Some(Self {
+            program: processes::program(process)?,
+            arguments: filled("cmdline")?,
+            environment: filled("environ")?,
+        })
+    }
+
+    fn names(&self, folder: &Path) -> bool {
+        let folder = folder.as_os_str().as_bytes();
+        has(&self.arguments, folder) || has(&self.environment, folder)
+    }
+
+    /// Whether the process still is what it was when this was read.
+    fn lasts(&self, process: Pid) -> bool {
+        Self::read(process).is_some_and(|now| now == *self)
+    }
+}
+
+fn place(process: Pid, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/{name}", process.as_raw_nonzero()))
+}
+
+/// A file of the system's about a process, taken in one read: what is read in pieces ends in the middle when the process becomes
+/// another program between two of them. `None` where it cannot be read, or is longer than arguments and variables can be.
+fn read_at_once(path: &Path) -> Option<Vec<u8>> {
+    let mut room = IMAGE_BYTES;
+    while room <= IMAGE_BYTES_MAX {
+        let mut text = vec![0; room];
+        let len = fs::File::open(path).ok()?.read(&mut text).ok()?;
+        if len < room {
+            text.truncate(len);
+            return Some(text);
+        }
+        room = room.saturating_mul(4);
+    }
+    None
 }
 
 fn has(all: &[u8], part: &[u8]) -> bool {
@@ -73,17 +123,17 @@ fn is_usual(arguments: &[u8]) -> bool {
     words.all(|word| USUAL.contains(&word))
 }
 
-/// `NAME=VALUE`, each ended by a zero.
-fn variables(environment: &[u8]) -> Vec<(OsString, OsString)> {
-    let pairs = environment.split(|byte| *byte == 0).filter_map(|variable| {
-        let at = variable.iter().position(|byte| *byte == b'=')?;
+/// `NAME=VALUE`, each ended by a zero; `None` where one is something else. While it takes over its variables, a shell has a zero in
+/// the place of the `=` in one after the other.
+fn variables(environment: &[u8]) -> Option<Vec<(OsString, OsString)>> {
+    let environment = environment.strip_suffix(b"\0")?;
+    let pairs = environment.split(|byte| *byte == 0).map(|variable| {
+        let at = variable.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
         let (name, value) = variable.split_at(at);
-        Some((name, value.get(1..).unwrap_or_default()))
+        let value = value.get(1..).unwrap_or_default();
+        Some((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
     });
-    let named = pairs.filter(|(name, _)| !name.is_empty());
-    named
-        .map(|(name, value)| (OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
-        .collect()
+    pairs.collect()
 }
 
 #[cfg(test)]
@@ -143,6 +193,70 @@ mod tests {
             };
             assert!(found.contains(name), "{found}");
         }
+    }
+
+    /// Looks at a shell that is another one every few milliseconds; many a look is in the middle of that.
+    const LOOKS: usize = 20_000;
+
+    /// SPEC 8.2: variables are whole, or there are none.
+    #[test]
+    fn whole_variables() {
+        let check = |environment: &str, expect: Option<&[(&str, &str)]>| {
+            let pair = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
+            let expect = expect.map(|pairs| pairs.iter().map(pair).collect::<Vec<_>>());
+            assert_eq!(variables(environment.as_bytes()), expect, "{environment:?}");
+        };
+        check("A=1\0B=x=y\0C=\0", Some(&[("A", "1"), ("B", "x=y"), ("C", "")]));
+        check("", None);
+        check("A=1\0B=x", None);
+        check("A\x001\0B=2\0", None);
+        check("A=1\0B\0x=y\0", None);
+        check("A=1\0=2\0", None);
+    }
+
+    /// SPEC 8.2: of a shell that replaces itself all the time all variables are known, or none: it is never begun anew with a part
+    /// of them.
+    #[test]
+    fn in_the_middle_of_an_exec() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join(".bashrc"), "exec /bin/bash -i\n").unwrap();
+        // More than is read at once by whoever does not know how much there is.
+        let long = "x".repeat(5_000);
+        let mut child = Command::new("/bin/bash")
+            .arg("-i")
+            .env_clear()
+            .envs([
+                ("HOME", home.path().as_os_str()),
+                ("LONG", OsStr::new(&long)),
+                ("ZERO", OsStr::new("0")),
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let id = Pid::from_child(&child);
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for _ in 0..LOOKS {
+            let Some(found) = became(id, Path::new("/our/folder")) else {
+                continue;
+            };
+            seen += 1;
+            let Became::Shell(next) = found else {
+                wrong.push(format!("{found:?}"));
+                continue;
+            };
+            let has = |name: &str, value: &OsStr| next.environment.contains(&(OsString::from(name), value.to_owned()));
+            let is_whole =
+                has("HOME", home.path().as_os_str()) && has("LONG", OsStr::new(&long)) && has("ZERO", OsStr::new("0"));
+            if !is_whole {
+                wrong.push(format!("{} variables", next.environment.len()));
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(seen > 0, "it was never a shell");
+        assert!(wrong.is_empty(), "{} of {seen}: {:?}", wrong.len(), wrong.first());
     }
 
     /// A process with our folder among its arguments or variables is still ours; one that is gone is nobody's.
