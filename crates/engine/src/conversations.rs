@@ -9,7 +9,7 @@
 
 use crate::choice::Routing;
 use crate::driver::Driver;
-use crate::served::{CONTINUATION, Opening, is_overtaken};
+use crate::served::{CANCELLED_BY_CLIENT, CONTINUATION, Opening, is_overtaken, last_of_client};
 use crate::standing::{Envelope, Standing};
 use crate::{Claim, Engine, EngineError, Proposals, ServeError, Settings, now_ms};
 use aish_core::event::{RequestKey, TurnStarted};
@@ -31,13 +31,11 @@ mod running;
 
 use live::Hubs;
 pub use live::{Item, Live, Reader};
-pub use observed::{Observer, Ran};
+pub use observed::{Fault, Observer, Problem, Ran};
 use running::{Over, Running, gone, on_its_own};
 
 /// Characters of one result that a model is shown in a served turn (SPEC 9.3).
 const RESULT_CHARS_MAX: usize = 6_000;
-/// What a turn says of itself that its client cancelled.
-const CANCELLED: &str = "cancelled by the client";
 
 /// What holds for all conversations.
 #[derive(Clone, Debug)]
@@ -83,6 +81,17 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    /// For what a turn came to after an event, wherever it runs.
+    fn of(session: &SessionId, turn: u64, seq: u64) -> Self {
+        Self {
+            session: session.clone(),
+            turn,
+            seq,
+            over: None,
+            live: None,
+        }
+    }
+
     /// What is told of the turn, from its beginning on where this request began it; what came before is in the ledger.
     pub fn take_live(&mut self) -> Option<Reader> {
         self.live.take()
@@ -144,8 +153,8 @@ impl Conversations {
             None => self.served(Driver::create(self.engine.for_client(client_settings))),
         };
         self.expect_idle(&mut driver).await?;
-        let model = request.model.or_else(|| last_model(driver.session()));
-        if let Some(model) = model {
+        let before = || last_of_client(driver.session()).map(|began| began.model.clone());
+        if let Some(model) = request.model.or_else(before) {
             driver.engine().update(|settings| settings.model = model);
         }
         let opening = Opening {
@@ -190,6 +199,14 @@ impl Conversations {
         Ok(self.open(session).await?.last_told())
     }
 
+    /// What an event of a session told its client; `None` where it told nothing.
+    ///
+    /// # Errors
+    /// The ledger cannot be read.
+    pub async fn told_at(&self, session: &SessionId, seq: u64) -> Result<Option<Envelope>, ServeError> {
+        Ok(self.open(session).await?.told_at(seq))
+    }
+
     /// How many sessions of the ledger wait.
     ///
     /// # Errors
@@ -217,7 +234,7 @@ impl Conversations {
             gone(over).await;
         }
         let before = driver.session().last_seq();
-        driver.cancel_turn(meant, CANCELLED).await?;
+        driver.cancel_turn(meant, CANCELLED_BY_CLIENT).await?;
         self.ran_until(&driver, before);
         driver.envelope_of(meant).ok_or(ServeError::NotWaiting(session))
     }
@@ -312,17 +329,11 @@ impl Conversations {
     async fn ticket_of(&self, known: &KnownRequest) -> Result<Ticket, ServeError> {
         let before = known.seq.saturating_sub(1);
         let event = self.engine.store.load_raw(&known.session, before, 1).await?.pop();
-        Ok(self.ticket(&known.session, event.map_or(0, |event| event.turn), known.seq))
-    }
-
-    fn ticket(&self, session: &SessionId, turn: u64, seq: u64) -> Ticket {
-        Ticket {
-            session: session.clone(),
-            turn,
-            seq,
-            over: None,
-            live: None,
-        }
+        Ok(Ticket::of(
+            &known.session,
+            event.map_or(0, |event| event.turn),
+            known.seq,
+        ))
     }
 
     /// A session, with what its open turn began with in force.
@@ -389,11 +400,4 @@ fn begun_with(settings: &mut Settings, began: TurnStarted) {
     settings.model = began.model;
     settings.mode = began.mode;
     settings.limits = began.limits;
-}
-
-/// The model of the last turn that a client began.
-fn last_model(session: &Session) -> Option<String> {
-    let turn = session.turn()?;
-    turn.served()?;
-    Some(turn.settings().model)
 }

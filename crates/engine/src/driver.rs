@@ -6,7 +6,7 @@ use crate::kept::ended;
 use crate::model::Ask;
 use crate::run::Running;
 use crate::{Engine, EngineError, Finished, Notice, Notices, Outcome, new_session_id, now_ms};
-use aish_core::event::{Body, Command, Draft, TurnStarted};
+use aish_core::event::{Body, Command, Draft};
 use aish_core::id::{CallId, SessionId};
 use aish_core::message::Part;
 use aish_core::session::Session;
@@ -22,8 +22,10 @@ use std::time::Duration;
 const SETTLE_MS: u64 = 2_000;
 /// Lines that are remembered as told: a server may word each refusal anew, and then they are told again.
 const TOLD_MAX: usize = 256;
-/// What a cancelled turn says of itself.
+/// What a turn says of itself that was stopped by whoever sits in front of it.
 const INTERRUPTED_BY_USER: &str = "interrupted by the user";
+/// How often a cancel gives way to what others write before it gives up.
+const CANCELS_MAX: usize = 100;
 
 /// One session being driven.
 pub struct Driver {
@@ -53,6 +55,8 @@ pub struct Driver {
     pub(crate) unwritten: Unwritten,
     /// Turns true when this process is to leave the turn as it stands, for another one to go on with.
     pub(crate) pause: Option<Cancel>,
+    /// What a turn says of itself that is told to stop while it is driven.
+    pub(crate) stopped_as: &'static str,
 }
 
 /// What becomes of events that cannot be written.
@@ -98,6 +102,7 @@ impl Driver {
             joined: Mutex::default(),
             unwritten: Unwritten::Kept,
             pause: None,
+            stopped_as: INTERRUPTED_BY_USER,
         }
     }
 
@@ -132,14 +137,8 @@ impl Driver {
         let turn = self.session.next_turn();
         let mut all = self.kept_commands(&model);
         all.extend(parts);
-        let data = TurnStarted {
-            limits: settings.limits,
-            mode: settings.mode,
-            model: settings.model,
-            directory: Some(settings.context.directory.to_string_lossy().into_owned()),
-            served: None,
-        };
-        let drafts = vec![Draft::turn_started(turn, data), Draft::user_with(turn, text, all)];
+        let began = Draft::turn_started(turn, settings.turn_started(None));
+        let drafts = vec![began, Draft::user_with(turn, text, all)];
         self.append(drafts, Durability::Committed).await
     }
 
@@ -233,7 +232,7 @@ impl Driver {
 
     /// Somebody asked to stop: the person here, or a `cancelled` of another process.
     async fn stopped(&mut self, number: u64) -> Result<Outcome, EngineError> {
-        self.cancel_turn(number, INTERRUPTED_BY_USER).await?;
+        self.cancel_turn(number, self.stopped_as).await?;
         Ok(Outcome::Done(self.finished_turn(number)))
     }
 
@@ -263,21 +262,21 @@ impl Driver {
 
     /// Cancels that turn while it is open, and never another that somebody began after it.
     pub(crate) async fn cancel_turn(&mut self, number: u64, reason: &str) -> Result<(), EngineError> {
-        // Somebody else may close it between the look and the append; then there is nothing left to do.
-        for _ in 0..2 {
+        let mut overtaken = 0;
+        loop {
             self.catch_up().await?;
             let open = self.session.open_turn().filter(|turn| turn.number() == number);
             let drafts = open.map(|turn| turn.cancelling(reason)).unwrap_or_default();
+            // Somebody else may have closed it: then there is nothing left to do.
             if drafts.is_empty() {
-                break;
+                return Ok(());
             }
             match self.append(drafts, Durability::Synced).await {
-                Ok(()) => break,
-                Err(EngineError::Invalid { .. }) => {}
-                Err(other) => return Err(other),
+                // A reply with more calls came in between: they are to be answered as well.
+                Err(EngineError::Invalid { .. }) if overtaken < CANCELS_MAX => overtaken += 1,
+                other => return other,
             }
         }
-        Ok(())
     }
 
     /// Empties the context, not the ledger.

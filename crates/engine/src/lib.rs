@@ -7,12 +7,13 @@
 //!
 //! What happens meanwhile is told through [`Notices`], a queue that never blocks the turn.
 
+use aish_core::Digest;
+use aish_core::event::{Served, TurnStarted, Usage};
 use aish_core::id::{CallId, SessionId};
 use aish_core::limits::Limits;
 use aish_core::policy::{ApprovalMode, Policy};
 use aish_core::redact::Redactor;
 use aish_core::turn::StopReason;
-use aish_core::{Digest, event::Usage};
 use aish_provider::Provider;
 use aish_store::{Owner, Store};
 use aish_tools::ToolContext;
@@ -43,6 +44,7 @@ mod run;
 mod served;
 mod standing;
 mod steering;
+mod told;
 mod view;
 
 pub use answer::{AnswerRequest, Answered};
@@ -50,7 +52,9 @@ pub use asides::Asides;
 pub use choice::Routing;
 pub use clock::{new_session_id, now_ms};
 pub use context::SYSTEM_PROMPT;
-pub use conversations::{ChatRequest, Conversations, ConversationsSettings, Item, Live, Observer, Ran, Reader, Ticket};
+pub use conversations::{
+    ChatRequest, Conversations, ConversationsSettings, Fault, Item, Live, Observer, Problem, Ran, Reader, Ticket,
+};
 pub use driver::Driver;
 pub use error::EngineError;
 pub use memory_search::SearchMemory;
@@ -59,6 +63,7 @@ pub use offered::{Offered, Supply};
 pub use proposals::{JudgedCommand, LastReply, Proposals};
 pub use served::{Claim, Reply, ServeError};
 pub use standing::{Envelope, Final, Standing, Waited, Waiting};
+pub use told::{Telling, is_told};
 pub use steering::{Steered, Steering};
 
 /// What the ledger holds, for front ends that reach it through the engine.
@@ -117,6 +122,19 @@ pub struct Settings {
     pub proposals: Proposals,
     /// Where tools run.
     pub context: ToolContext,
+}
+
+impl Settings {
+    /// What a turn begins with that begins now; `served` is what its client declares, where it has one somewhere else.
+    pub(crate) fn turn_started(&self, served: Option<Served>) -> TurnStarted {
+        TurnStarted {
+            limits: self.limits.clone(),
+            mode: self.mode,
+            model: self.model.clone(),
+            directory: Some(self.context.directory.to_string_lossy().into_owned()),
+            served,
+        }
+    }
 }
 
 /// Everything a driver needs, shared by all of a process.

@@ -8,9 +8,10 @@ use crate::driver::{Driver, Unwritten};
 use crate::lease::Keeper;
 use crate::model::Ask;
 use crate::{Engine, EngineError, Notices, Outcome, Settings, now_ms};
-use aish_core::event::{Body, Draft, RequestKey, Served, TurnStarted};
+use aish_core::event::{Body, Draft, Event, Parts, RequestKey, Served, TurnStarted};
 use aish_core::id::ContinuationId;
 use aish_core::message::ToolSpec;
+use aish_core::session::Session;
 use aish_core::turn::{InvalidEvent, Turn};
 use aish_store::{Durability, StoreError};
 use aish_tools::Cancel;
@@ -23,6 +24,9 @@ mod error;
 pub(crate) use claim::CallNames;
 pub use claim::{Claim, Reply};
 pub use error::ServeError;
+
+/// What a turn says of itself that its client cancelled.
+pub(crate) const CANCELLED_BY_CLIENT: &str = "cancelled by the client";
 
 /// What the id of a continuation begins with.
 pub(crate) const CONTINUATION: &str = "br-";
@@ -70,6 +74,7 @@ impl Driver {
     /// From here on nothing is said that is not written, and `pause` turning true leaves the turn to others.
     pub(crate) fn serve(&mut self, pause: Cancel) {
         self.unwritten = Unwritten::Refused;
+        self.stopped_as = CANCELLED_BY_CLIENT;
         self.pause = Some(pause);
     }
 
@@ -111,27 +116,15 @@ impl Driver {
         let settings = self.engine.settings();
         self.engine.models.model(&settings.model).map_err(EngineError::Model)?;
         let number = self.session.next_turn();
-        let before = self.session.turn().and_then(Turn::served);
-        let inherited = || before.map(|served| served.tools.clone()).unwrap_or_default();
-        let data = TurnStarted {
-            limits: settings.limits,
-            mode: settings.mode,
-            model: settings.model,
-            directory: Some(settings.context.directory.to_string_lossy().into_owned()),
-            served: Some(Served {
-                tools: opening.tools.unwrap_or_else(inherited),
-                request: opening.request,
-            }),
-        };
+        let before = last_of_client(&self.session);
+        let inherited = || before.and_then(|began| began.served.clone()).unwrap_or_default().tools;
+        let data = settings.turn_started(Some(Served {
+            tools: opening.tools.unwrap_or_else(inherited),
+            request: opening.request,
+        }));
         let mut drafts = vec![Draft::turn_started(number, data), Draft::user(number, opening.text)];
-        // What stands before a clearing no model is sent any more.
-        let events = self.session.events().iter().rev();
-        let told = events
-            .take_while(|event| !matches!(event.body, Body::Clear))
-            .find_map(|event| matches!(event.body, Body::System(_)).then_some(event.content.as_str()));
-        if let Some(system) = opening.system.filter(|system| told != Some(system.as_str())) {
-            let body = Body::System(aish_core::event::Parts::default());
-            drafts.push(Draft::new(number, system, body));
+        if let Some(system) = instructions_to_tell(self.session.events(), opening.system) {
+            drafts.push(Draft::new(number, system, Body::System(Parts::default())));
         }
         // A power cut may take it: nobody has been told anything yet, and the client asks again.
         self.append(drafts, Durability::Committed).await
@@ -210,6 +203,28 @@ impl Driver {
             }
         }
     }
+}
+
+/// What the last turn began with that a client began; a person at a terminal may have said something since.
+pub(crate) fn last_of_client(session: &Session) -> Option<&TurnStarted> {
+    session.events().iter().rev().find_map(|event| {
+        let Body::TurnStarted(data) = &event.body else {
+            return None;
+        };
+        data.served.is_some().then_some(data)
+    })
+}
+
+/// The instructions that have to be said for the next turn: those that are given, or were before, unless the model is sent them
+/// already. What stands before a clearing no model is sent any more.
+fn instructions_to_tell(events: &[Event], given: Option<String>) -> Option<String> {
+    let is_said = |event: &&Event| matches!(event.body, Body::System(_));
+    let newest_first = || events.iter().rev();
+    let sent = newest_first()
+        .take_while(|event| !matches!(event.body, Body::Clear))
+        .find(is_said);
+    let wanted = given.or_else(|| newest_first().find(is_said).map(|event| event.content.clone()))?;
+    (sent.map(|event| event.content.as_str()) != Some(wanted.as_str())).then_some(wanted)
 }
 
 /// How a drive that came to a wait goes on.

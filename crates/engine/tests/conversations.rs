@@ -27,5 +27,7 @@ mod readers;
 #[path = "../../core/tests/support/rng.rs"]
 mod rng;
 mod support;
+#[path = "conversations/terminals.rs"]
+mod terminals;
 #[path = "conversations/waits.rs"]
 mod waits;

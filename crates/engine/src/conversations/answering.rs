@@ -89,7 +89,7 @@ impl Conversations {
             answered_beside(session, pending).map(|event| (event, is_same(event, claim)))
         };
         match counted {
-            Some((event, true)) => Ok(self.ticket(&pending.session, event.turn, event.seq)),
+            Some((event, true)) => Ok(Ticket::of(&pending.session, event.turn, event.seq)),
             Some((_, false)) => Err(ServeError::AnsweredOtherwise(pending.continuation.clone())),
             None => Err(closed(pending)),
         }

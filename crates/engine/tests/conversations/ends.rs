@@ -75,6 +75,8 @@ async fn cancelled_while_it_runs() {
         let session = ticket.session.clone();
         let cancelled = within(house.conversations.cancel(session.as_str())).await.unwrap();
         assert_cancelled(&cancelled);
+        // Nobody sits in front of it who could have interrupted it.
+        assert_eq!(ended(&cancelled).reply, "[stopped: cancelled by the client]");
         assert_eq!(within(house.conversations.told(ticket)).await.unwrap(), cancelled);
         assert_eq!(house.count(&session, "cancelled").await, 1);
         assert_replied(&house.chat(goes_on(&session, "?")).await.unwrap(), "next");
