@@ -95,6 +95,40 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// The same error, for one more of those whom it concerns.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Conflict {
+                session,
+                expected,
+                actual,
+            } => Self::Conflict {
+                session: session.clone(),
+                expected: *expected,
+                actual: *actual,
+            },
+            Self::NotFound(id) => Self::NotFound(id.clone()),
+            Self::Ambiguous { prefix, count } => Self::Ambiguous {
+                prefix: prefix.clone(),
+                count: *count,
+            },
+            Self::Claimed(id) => Self::Claimed(id.clone()),
+            Self::KeyUsed(key) => Self::KeyUsed(key.clone()),
+            Self::Leased { session, owner } => Self::Leased {
+                session: session.clone(),
+                owner: owner.clone(),
+            },
+            Self::LeaseLost(session) => Self::LeaseLost(session.clone()),
+            Self::Format(text) => Self::Format(text.clone()),
+            Self::Io { attempt, source } => Self::Io {
+                attempt: attempt.clone(),
+                source: source.to_string().into(),
+            },
+        }
+    }
+}
+
 /// The right to drive one session (SPEC 2.12).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {

@@ -31,6 +31,11 @@ impl Query {
         Self { terms }
     }
 
+    /// The word that a hit is shown around: the first; none if nothing is looked for.
+    pub(crate) fn first_word(&self) -> Option<&str> {
+        self.terms.first().and_then(|term| term.split(' ').next())
+    }
+
     /// The event, if its text holds everything.
     pub(crate) fn hit(&self, event: &Event, text: &str) -> Option<Hit> {
         let said = format!(" {} ", words(text).join(" "));
@@ -38,17 +43,12 @@ impl Query {
         if self.terms.is_empty() || !self.terms.iter().all(holds) {
             return None;
         }
-        let first = self
-            .terms
-            .first()
-            .and_then(|term| term.split(' ').next())
-            .unwrap_or_default();
         Some(Hit {
             session: event.session.clone(),
             seq: event.seq,
             time: event.time,
             kind: event.body.kind().to_owned(),
-            snippet: snippet(text, first),
+            snippet: snippet(text, self.first_word().unwrap_or_default()),
         })
     }
 }

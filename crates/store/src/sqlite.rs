@@ -1,16 +1,20 @@
 //! The ledger in one SQLite file, shared by many processes (SPEC 2.10).
 //!
-//! [`SqliteStore`] owns one thread, and that thread owns the connection: SQLite blocks, and nothing that awaits may
-//! block. A command travels to it over a channel and its result comes back. The thread starts, and the file is
-//! opened, with the first command: a program that needs no ledger pays nothing.
+//! [`SqliteStore`] owns two threads, and each of them a connection: one that writes and one that reads. A command travels to one of
+//! them and its result comes back. A thread starts, and the file is opened, with the first command: a program that needs no ledger
+//! pays nothing. Appends and leases that come at the same moment are written together, with one wait for the disk.
 //!
-//! What is where: `open` the file's permissions and format, `schema` its tables, `write` appends and leases,
-//! `read` loading and listing, `waiting` what waits, `search` words, `health` a look at the whole, `batch` rows on their way, `derived` the indexes, `fail` what a failure means.
+//! What is where: `keeper` the threads and what is asked of them, `group` changes that are written together, `ledger` the file as a
+//! thread holds it, `open` its permissions and format, `schema` its tables, `write` appends and leases, `read` loading and listing,
+//! `waiting` what waits, `search` words, `health` a look at the whole, `batch` rows on their way, `derived` the indexes, `fail` what a
+//! failure means.
 
 mod batch;
 mod derived;
 mod fail;
+mod group;
 mod health;
+mod keeper;
 mod ledger;
 mod open;
 mod read;
@@ -28,18 +32,19 @@ use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use batch::Batch;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use group::{Asked, Work};
 pub use health::{Health, Pages};
+use keeper::{Job, Keeper};
 use ledger::Ledger;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
+use write::{Acquire, Append, Release, Renew};
 
-/// What the thread does next. It brings its own way to reply.
-type Job = Box<dyn FnOnce(&mut Ledger) + Send>;
+/// Sessions that are taken into the index of words before others have their turn.
+const INDEXED_AT_ONCE: usize = 16;
 
 /// A ledger in one file.
 ///
@@ -47,15 +52,8 @@ type Job = Box<dyn FnOnce(&mut Ledger) + Send>;
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    /// None until the first command.
-    keeper: Mutex<Option<Keeper>>,
-}
-
-/// The thread that has the file open.
-#[derive(Debug)]
-struct Keeper {
-    jobs: mpsc::Sender<Job>,
-    thread: JoinHandle<()>,
+    writer: Keeper,
+    reader: Keeper,
 }
 
 impl SqliteStore {
@@ -64,7 +62,8 @@ impl SqliteStore {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
-            keeper: Mutex::new(None),
+            writer: Keeper::new("ledger"),
+            reader: Keeper::new("ledger-reads"),
         }
     }
 
@@ -78,7 +77,7 @@ impl SqliteStore {
     /// # Errors
     /// The disk failed, and the old ones stand.
     pub async fn rebuild_indexes(&self) -> Result<(), StoreError> {
-        self.ask(Ledger::rebuild_indexes).await
+        self.ask(&self.writer, Ledger::rebuild_indexes).await
     }
 
     /// How the file is. One that is not there is made, as by every command.
@@ -86,20 +85,46 @@ impl SqliteStore {
     /// # Errors
     /// It cannot be opened or read.
     pub async fn health(&self) -> Result<Health, StoreError> {
-        self.ask(Ledger::health).await
+        self.ask(&self.reader, Ledger::health).await
     }
 
-    /// Has the thread do `work`. Once this future was polled the work is done, also if the future is dropped.
+    /// Has a thread do `work`. Once this future was polled the work is done, also if the future is dropped.
     async fn ask<T: Send + 'static>(
         &self,
+        keeper: &Keeper,
         work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, replied) = oneshot::channel();
-        self.send(Box::new(move |ledger| {
+        let job = Job::Alone(Box::new(move |ledger| {
             // Nobody may be waiting any more; the work was still to be done.
             let _ = reply.send(work(ledger));
-        }))?;
+        }));
+        self.send(keeper, job)?;
         replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.ask(&self.reader, work).await
+    }
+
+    /// As [`SqliteStore::ask`], for what may be written together with others.
+    async fn change<W: Work>(&self, work: W) -> Result<W::Made, StoreError> {
+        let (reply, replied) = oneshot::channel();
+        self.send(&self.writer, Job::Change(Box::new(Asked { work, reply })))?;
+        replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
+    }
+
+    /// Takes what was said since the last search into the index, a little at a time: appends come in between.
+    async fn index_words(&self) -> Result<(), StoreError> {
+        let behind = self.ask(&self.writer, Ledger::unindexed).await?;
+        for sessions in behind.chunks(INDEXED_AT_ONCE) {
+            let sessions = sessions.to_vec();
+            self.ask(&self.writer, move |ledger| ledger.index(&sessions)).await?;
+        }
+        Ok(())
     }
 
     /// Decodes the batches that the thread reads, while it reads on.
@@ -108,13 +133,14 @@ impl SqliteStore {
         let (hand_on, mut batches) = unbounded_channel::<Batch>();
         let (reply, replied) = oneshot::channel();
         let wanted = session.clone();
-        self.send(Box::new(move |ledger| {
+        let job = Job::Alone(Box::new(move |ledger| {
             let result = ledger.load(&wanted, after_seq, &mut |batch| match hand_on.send(batch) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             });
             let _ = reply.send(result);
-        }))?;
+        }));
+        self.send(&self.reader, job)?;
         let mut events = Vec::new();
         while let Some(batch) = batches.recv().await {
             batch.decode_into(session, &mut events)?;
@@ -123,15 +149,8 @@ impl SqliteStore {
         Ok(events)
     }
 
-    fn send(&self, job: Job) -> Result<(), StoreError> {
-        let mut slot = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        let keeper = match slot.take() {
-            Some(keeper) if !keeper.thread.is_finished() => keeper,
-            Some(_) | None => Keeper::start(&self.path).map_err(|error| self.thread_failed(error))?,
-        };
-        let sent = keeper.jobs.send(job);
-        *slot = Some(keeper);
-        sent.map_err(|_| self.thread_failed("its thread has ended"))
+    fn send(&self, keeper: &Keeper, job: Job) -> Result<(), StoreError> {
+        keeper.send(&self.path, job).map_err(|error| self.thread_failed(error))
     }
 
     fn thread_failed(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
@@ -142,27 +161,10 @@ impl SqliteStore {
     }
 }
 
-impl Keeper {
-    fn start(path: &Path) -> std::io::Result<Self> {
-        let mut ledger = Ledger::new(path.to_owned());
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let thread = thread::Builder::new().name("ledger".to_owned()).spawn(move || {
-            for job in queue {
-                job(&mut ledger);
-            }
-        })?;
-        Ok(Self { jobs, thread })
-    }
-}
-
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        let slot = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Keeper { jobs, thread }) = slot.take() {
-            // The thread ends when the last sender is gone. Each of its jobs waits for a lock for a bounded time.
-            drop(jobs);
-            let _ = thread.join();
-        }
+        self.writer.end();
+        self.reader.end();
     }
 }
 
@@ -176,19 +178,8 @@ impl Store for SqliteStore {
         durability: Durability,
         lease: Option<&'a Lease>,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
-        let session = session.clone();
-        let lease = lease.cloned();
-        self.ask(move |ledger| {
-            let append = write::Append {
-                session: &session,
-                expected_seq,
-                drafts,
-                time,
-                lease: lease.as_ref(),
-            };
-            ledger.append(append, durability)
-        })
-        .boxed()
+        let append = Append::new(session, expected_seq, drafts, time, durability).under(lease);
+        self.change(append).boxed()
     }
 
     fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
@@ -202,40 +193,40 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<RawEvent>, StoreError>> {
         let session = session.clone();
-        self.ask(move |ledger| ledger.load_raw(&session, after_seq, limit))
+        self.read(move |ledger| ledger.load_raw(&session, after_seq, limit))
             .boxed()
     }
 
     fn list<'a>(&'a self, filter: SessionFilter) -> BoxFuture<'a, Result<Vec<SessionSummary>, StoreError>> {
-        self.ask(move |ledger| ledger.list(&filter)).boxed()
+        self.read(move |ledger| ledger.list(&filter)).boxed()
     }
 
     fn find<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<SessionId, StoreError>> {
         let prefix = prefix.to_owned();
-        self.ask(move |ledger| ledger.find(&prefix)).boxed()
+        self.read(move |ledger| ledger.find(&prefix)).boxed()
     }
 
     fn typed<'a>(&'a self, lines_max: usize, not_by: &'a str) -> BoxFuture<'a, Result<Vec<TypedLine>, StoreError>> {
         let not_by = not_by.to_owned();
-        self.ask(move |ledger| ledger.typed(lines_max, &not_by)).boxed()
+        self.read(move |ledger| ledger.typed(lines_max, &not_by)).boxed()
     }
 
     fn continuation<'a>(&'a self, id: &'a ContinuationId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
         let id = id.clone();
-        self.ask(move |ledger| ledger.continuation(&id)).boxed()
+        self.read(move |ledger| ledger.continuation(&id)).boxed()
     }
 
     fn waiting_under<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<Option<Pending>, StoreError>> {
         let session = session.clone();
-        self.ask(move |ledger| ledger.waiting_under(&session)).boxed()
+        self.read(move |ledger| ledger.waiting_under(&session)).boxed()
     }
 
     fn waiting_count(&self) -> BoxFuture<'_, Result<WaitingCount, StoreError>> {
-        self.ask(Ledger::waiting_count).boxed()
+        self.read(Ledger::waiting_count).boxed()
     }
 
     fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>> {
-        self.ask(move |ledger| ledger.expired(now, limit)).boxed()
+        self.read(move |ledger| ledger.expired(now, limit)).boxed()
     }
 
     fn abandoned<'a>(
@@ -244,18 +235,25 @@ impl Store for SqliteStore {
         now: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
-        self.ask(move |ledger| ledger.abandoned(quiet_since, now, limit))
+        self.read(move |ledger| ledger.abandoned(quiet_since, now, limit))
             .boxed()
     }
 
     fn request<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<KnownRequest>, StoreError>> {
         let key = key.to_owned();
-        self.ask(move |ledger| ledger.request(&key)).boxed()
+        self.read(move |ledger| ledger.request(&key)).boxed()
     }
 
     fn search<'a>(&'a self, query: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Hit>, StoreError>> {
         let query = Query::parse(query);
-        self.ask(move |ledger| ledger.search(&query, limit)).boxed()
+        async move {
+            if query.terms.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.index_words().await?;
+            self.read(move |ledger| ledger.search(&query, limit)).await
+        }
+        .boxed()
     }
 
     /// What this connection writes itself does not count.
@@ -263,7 +261,7 @@ impl Store for SqliteStore {
         async move {
             loop {
                 // A version is never 0: whoever asks for the first time learns it at once.
-                let version = self.ask(Ledger::data_version).await?;
+                let version = self.ask(&self.writer, Ledger::data_version).await?;
                 if version != since {
                     return Ok(version);
                 }
@@ -280,18 +278,15 @@ impl Store for SqliteStore {
         now: u64,
         until: u64,
     ) -> BoxFuture<'a, Result<Lease, StoreError>> {
-        let (session, owner) = (session.clone(), owner.clone());
-        self.ask(move |ledger| ledger.acquire(&session, &owner, now, until))
-            .boxed()
+        self.change(Acquire::new(session, owner, now, until)).boxed()
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {
         let lease = lease.clone();
-        self.ask(move |ledger| ledger.renew(&lease, until)).boxed()
+        self.change(Renew { lease, until }).boxed()
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
-        let lease = lease.clone();
-        self.ask(move |ledger| ledger.release(&lease)).boxed()
+        self.change(Release(lease.clone())).boxed()
     }
 }

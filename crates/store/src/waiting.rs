@@ -21,6 +21,13 @@ pub struct Pending {
     pub state: PendingState,
 }
 
+impl Pending {
+    /// Whether it was to be over by that moment, in milliseconds since the Unix epoch.
+    pub fn is_over(&self, now: u64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+}
+
 /// What became of a suspension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PendingState {

@@ -114,6 +114,11 @@ impl PostgresUrl {
         })
     }
 
+    /// Its password, if it has one: for whoever has to keep it from others.
+    pub fn password(&self) -> Option<&str> {
+        std::str::from_utf8(self.config.get_password()?).ok()
+    }
+
     /// Its first host, a directory where the server is on a unix socket, and its port.
     pub(super) fn first_host(&self) -> (String, u16) {
         hosts(&self.config).into_iter().next().unwrap_or_default()

@@ -84,8 +84,7 @@ const COMPARED_MAX: usize = 20_000;
 
 /// Finds events that hold everything that is looked for.
 pub(super) async fn search(client: &Object, query: &Query, limit: usize) -> Result<Vec<Hit>, Failure> {
-    let first = query.terms.first().and_then(|term| term.split(' ').next());
-    let Some(first) = first else {
+    let Some(first) = query.first_word() else {
         return Ok(Vec::new());
     };
     let select = client

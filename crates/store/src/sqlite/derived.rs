@@ -1,5 +1,5 @@
 //! The derived tables: [`SessionIndex`] kept in the file, followed by each append in its own transaction, and rebuilt
-//! from the events when asked.
+//! from the events when asked. All of it happens inside a transaction that holds the write lock.
 
 use super::fail::Failure;
 use super::read::load_raw;
@@ -18,7 +18,7 @@ const REBUILD_BATCH_EVENTS: usize = 1_000;
 /// Brings the index of a session to its new events, the last of the ledger.
 ///
 /// Claiming is conditional on the index: what is resumed must wait as this transaction sees it, and a key must be free.
-pub(super) fn follow(transaction: &Transaction<'_>, number: i64, events: &[Event]) -> Result<(), Failure> {
+pub(super) fn follow(transaction: &Connection, number: i64, events: &[Event]) -> Result<(), Failure> {
     fold(transaction, number, events, |index, event| {
         index.check_claim(event)?;
         if let Body::Resumed(data) = &event.body {
@@ -35,7 +35,7 @@ pub(super) fn follow(transaction: &Transaction<'_>, number: i64, events: &[Event
 
 /// Folds events into the index of their session, each once `admit` has let it in.
 fn fold(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     number: i64,
     events: &[Event],
     admit: impl Fn(&SessionIndex, &Event) -> Result<(), Failure>,
@@ -60,26 +60,25 @@ fn fold(
 
 /// Claims what is resumed, if it waits. One that this session never was suspended under (an imported log may hold anything) is
 /// nobody's to claim.
-fn claim(transaction: &Transaction<'_>, number: i64, id: &ContinuationId) -> Result<(), Failure> {
+fn claim(transaction: &Connection, number: i64, id: &ContinuationId) -> Result<(), Failure> {
     let claimed = transaction
         .prepare_cached(
-            "UPDATE pending SET state = 'answered' WHERE continuation = ?1 AND number = ?2 AND state = 'open' RETURNING seq",
+            "UPDATE pending SET state = 'answered' WHERE continuation = ?1 AND number = ?2 AND state = 'open'",
         )?
-        .query_row(params![id.as_str(), number], |row| row.get::<_, u64>(0))
-        .optional()?;
+        .execute(params![id.as_str(), number])?;
     let is_known = || {
         transaction
             .prepare_cached("SELECT 1 FROM pending WHERE continuation = ?1 AND number = ?2")?
             .exists(params![id.as_str(), number])
     };
-    if claimed.is_none() && is_known()? {
+    if claimed == 0 && is_known()? {
         return Err(Failure::Store(StoreError::Claimed(id.clone())));
     }
     Ok(())
 }
 
 /// Takes the key of a request; false where another one has it.
-fn takes_key(transaction: &Transaction<'_>, number: i64, seq: u64, asked: &RequestKey) -> Result<bool, Failure> {
+fn takes_key(transaction: &Connection, number: i64, seq: u64, asked: &RequestKey) -> Result<bool, Failure> {
     let taken = transaction
         .prepare_cached("INSERT OR IGNORE INTO requests (key, number, seq, digest) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![asked.key, number, seq, asked.digest.as_str()])?;
@@ -118,7 +117,7 @@ pub(super) fn rebuild(connection: &mut Connection) -> Result<(), Failure> {
 }
 
 /// The index as it stands; of the suspensions, those that wait.
-fn read_index(transaction: &Transaction<'_>, number: i64, session: &SessionId) -> rusqlite::Result<SessionIndex> {
+fn read_index(transaction: &Connection, number: i64, session: &SessionId) -> rusqlite::Result<SessionIndex> {
     let summary = transaction
         .prepare_cached(
             "SELECT created, updated, events, title, directory, open_turn, served FROM summaries WHERE number = ?1",
@@ -168,7 +167,7 @@ fn read_index(transaction: &Transaction<'_>, number: i64, session: &SessionId) -
     Ok(index)
 }
 
-fn insert_pending(transaction: &Transaction<'_>, number: i64, seq: u64, pending: &Pending) -> rusqlite::Result<()> {
+fn insert_pending(transaction: &Connection, number: i64, seq: u64, pending: &Pending) -> rusqlite::Result<()> {
     // An id that was used before is an error of its maker; the events are the truth and the first use stands.
     transaction
         .prepare_cached(
@@ -186,7 +185,7 @@ fn insert_pending(transaction: &Transaction<'_>, number: i64, seq: u64, pending:
 }
 
 fn write_index(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     number: i64,
     calls_before: &[WaitingCall],
     index: &SessionIndex,

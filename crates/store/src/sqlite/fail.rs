@@ -2,7 +2,7 @@
 //! failed ([`StoreError::Io`]). Both name the file and what was attempted.
 
 use crate::StoreError;
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, ffi};
 use std::path::Path;
 
 /// A failure inside a piece of work on the ledger: SQLite's, or already told in the store's own terms.
@@ -32,6 +32,18 @@ impl Failure {
         match self {
             Self::Store(error) => error,
             Self::Sql(error) => explain_sql(error, attempt, path),
+        }
+    }
+
+    /// The same failure, for one more of those whom it concerns.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Store(error) => Self::Store(error.again()),
+            Self::Sql(Error::SqliteFailure(code, message)) => Self::Sql(Error::SqliteFailure(*code, message.clone())),
+            Self::Sql(other) => {
+                let unnamed = ffi::Error::new(ffi::SQLITE_ERROR);
+                Self::Sql(Error::SqliteFailure(unnamed, Some(other.to_string())))
+            }
         }
     }
 
@@ -80,7 +92,6 @@ fn explain_sql(error: Error, attempt: &str, path: &Path) -> StoreError {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
-    use rusqlite::ffi;
 
     fn check(result_code: i32, expect: &str) {
         let error = Error::SqliteFailure(ffi::Error::new(result_code), None);

@@ -1,24 +1,28 @@
-//! The open file, as the store's one thread holds it: opened by the first command, closed by a failure that may have
+//! The open file, as one of the store's threads holds it: opened by the first command, closed by a failure that may have
 //! broken it, opened again by the next (SPEC 2.5: the disk may be back).
 
 use super::batch::Batch;
 use super::fail::Failure;
-use super::{derived, health, open, read, search, waiting, write};
+use super::group::{self, Change, Undone};
+use super::{derived, health, open, read, search, waiting};
 use crate::query::Query;
 use crate::{
-    Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, StoreError,
-    TypedLine, WaitingCount,
+    Durability, Hit, KnownRequest, Pending, RawEvent, SessionFilter, SessionSummary, StoreError, TypedLine,
+    WaitingCount,
 };
-use aish_core::event::Event;
 use aish_core::id::{ContinuationId, SessionId};
 use rusqlite::Connection;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+/// How many bits SQLite counts a file's versions in.
+const DATA_VERSION_BITS: u32 = 32;
+
 /// One file and the connection to it.
 pub(super) struct Ledger {
     path: PathBuf,
     open: Option<Open>,
+    times_opened: u64,
 }
 
 struct Open {
@@ -29,17 +33,43 @@ struct Open {
 
 impl Ledger {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, open: None }
+        Self {
+            path,
+            open: None,
+            times_opened: 0,
+        }
     }
 
-    pub(super) fn append(
-        &mut self,
-        append: write::Append<'_>,
-        durability: Durability,
-    ) -> Result<Vec<Event>, StoreError> {
-        self.write("appending to", durability, |connection| {
-            write::append(connection, append)
-        })
+    /// Makes changes, in one transaction if that can be, and answers each.
+    pub(super) fn change(&mut self, mut group: Vec<Box<dyn Change>>) {
+        let failure = match self.make(&mut group) {
+            Ok(outcomes) => {
+                for (change, outcome) in group.into_iter().zip(outcomes) {
+                    let attempt = change.attempt();
+                    change.answer(self.settle(attempt, outcome));
+                }
+                return;
+            }
+            Err(Undone::ByOne(failure)) => {
+                self.drop_if_broken(&failure);
+                group.into_iter().for_each(|change| self.change(vec![change]));
+                return;
+            }
+            Err(Undone::All(failure)) => failure,
+        };
+        self.drop_if_broken(&failure);
+        for change in group {
+            let told = failure.again().explain(change.attempt(), &self.path);
+            change.answer(Err(told));
+        }
+    }
+
+    fn make(&mut self, group: &mut [Box<dyn Change>]) -> Result<Vec<Result<(), Failure>>, Undone> {
+        let everybodys = |failure: Failure| Undone::All(failure);
+        let open = self.open().map_err(|error| everybodys(error.into()))?;
+        open.make_durable(group::strictest(group))
+            .map_err(|error| everybodys(error.into()))?;
+        group::make_together(&open.connection, group)
     }
 
     pub(super) fn load(
@@ -104,40 +134,29 @@ impl Ledger {
         self.with("searching", |connection| waiting::request(connection, key))
     }
 
-    /// The index it needs can be made again: a power cut may take it.
-    pub(super) fn search(&mut self, query: &Query, limit: usize) -> Result<Vec<Hit>, StoreError> {
+    /// The sessions that are not in the index of words up to their ends.
+    pub(super) fn unindexed(&mut self) -> Result<Vec<i64>, StoreError> {
         self.write("searching", Durability::Committed, |connection| {
-            search::search(connection, query, limit)
+            search::unindexed(connection)
         })
     }
 
+    /// The index of words can be made again: a power cut may take it.
+    pub(super) fn index(&mut self, sessions: &[i64]) -> Result<(), StoreError> {
+        self.write("searching", Durability::Committed, |connection| {
+            search::index(connection, sessions)
+        })
+    }
+
+    pub(super) fn search(&mut self, query: &Query, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        self.with("searching", |connection| search::search(connection, query, limit))
+    }
+
+    /// A number that is another one once another connection has written to the file, or this one was opened again: then nobody
+    /// knows.
     pub(super) fn data_version(&mut self) -> Result<u64, StoreError> {
-        self.with("looking at", |connection| waiting::data_version(connection))
-    }
-
-    /// A lease need not outlive a power cut: its owner does not either.
-    pub(super) fn acquire(
-        &mut self,
-        session: &SessionId,
-        owner: &Owner,
-        now: u64,
-        until: u64,
-    ) -> Result<Lease, StoreError> {
-        self.write("taking a lease in", Durability::Committed, |connection| {
-            write::acquire(connection, session, owner, now, until)
-        })
-    }
-
-    pub(super) fn renew(&mut self, lease: &Lease, until: u64) -> Result<(), StoreError> {
-        self.write("renewing a lease in", Durability::Committed, |connection| {
-            write::renew(connection, lease, until)
-        })
-    }
-
-    pub(super) fn release(&mut self, lease: &Lease) -> Result<(), StoreError> {
-        self.write("giving back a lease in", Durability::Committed, |connection| {
-            write::release(connection, lease)
-        })
+        let version = self.with("looking at", |connection| waiting::data_version(connection))?;
+        Ok((self.times_opened << DATA_VERSION_BITS) | u64::from(version))
     }
 
     pub(super) fn rebuild_indexes(&mut self) -> Result<(), StoreError> {
@@ -174,21 +193,29 @@ impl Ledger {
     fn open(&mut self) -> Result<&mut Open, StoreError> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => Open {
-                connection: open::open(&self.path)?,
-                durability: None,
-            },
+            None => {
+                let connection = open::open(&self.path)?;
+                self.times_opened += 1;
+                Open {
+                    connection,
+                    durability: None,
+                }
+            }
         };
         Ok(self.open.insert(open))
     }
 
     fn settle<T>(&mut self, attempt: &str, result: Result<T, Failure>) -> Result<T, StoreError> {
         result.map_err(|failure| {
-            if failure.breaks_connection() {
-                self.open = None;
-            }
+            self.drop_if_broken(&failure);
             failure.explain(attempt, &self.path)
         })
+    }
+
+    fn drop_if_broken(&mut self, failure: &Failure) {
+        if failure.breaks_connection() {
+            self.open = None;
+        }
     }
 }
 
@@ -209,65 +236,4 @@ impl Open {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use super::*;
-    use aish_core::event::Draft;
-
-    fn append(ledger: &mut Ledger, expected_seq: u64, text: &str) -> Result<Vec<Event>, StoreError> {
-        let session = SessionId::new("s");
-        let append = write::Append {
-            session: &session,
-            expected_seq,
-            drafts: vec![Draft::user(0, "small"), Draft::user(0, text)],
-            time: 1,
-            lease: None,
-        };
-        ledger.append(append, Durability::Synced)
-    }
-
-    fn count(ledger: &mut Ledger) -> usize {
-        ledger.load_raw(&SessionId::new("s"), 0, usize::MAX).unwrap().len()
-    }
-
-    /// SPEC 2.5: on a full disk nothing is half-appended, the error says what was tried, and once there is room again
-    /// the same ledger goes on.
-    #[test]
-    fn a_full_disk_appends_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::new(directory.path().join("ledger.db"));
-        append(&mut ledger, 0, "fits").unwrap();
-        let connection = &ledger.open().unwrap().connection;
-        let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
-        connection
-            .query_row(&format!("PRAGMA max_page_count = {}", pages + 1), [], |_| Ok(()))
-            .unwrap();
-
-        let big = "x".repeat(1_000_000);
-        let error = append(&mut ledger, 2, &big).unwrap_err();
-        assert!(matches!(error, StoreError::Io { .. }), "{error:?}");
-        assert!(error.to_string().starts_with("appending to the ledger "), "{error}");
-
-        assert_eq!(count(&mut ledger), 2);
-        append(&mut ledger, 2, &big).unwrap();
-        assert_eq!(count(&mut ledger), 4);
-    }
-
-    /// SPEC 11: what must survive a power cut is written under `synchronous=FULL`, the rest is not.
-    #[test]
-    fn durability_is_as_asked() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::new(directory.path().join("ledger.db"));
-        let mut check = |durability: Durability, expect: i64| {
-            let seen = ledger
-                .write("testing", durability, |connection| {
-                    Ok(connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0))?)
-                })
-                .unwrap();
-            assert_eq!(seen, expect, "{durability:?}");
-        };
-        check(Durability::Synced, 2);
-        check(Durability::Committed, 1);
-        check(Durability::Synced, 2);
-    }
-}
+mod tests;

@@ -19,19 +19,13 @@ CREATE TABLE IF NOT EXISTS indexed (number INTEGER PRIMARY KEY, seq INTEGER NOT 
 /// The text of a row that is searched.
 const TEXT: &str = "CASE WHEN kind = 'command' AND json_valid(data) THEN data ->> '$.line' ELSE content END";
 
-/// Finds events that hold everything that is looked for.
-pub(super) fn search(connection: &mut Connection, query: &Query, limit: usize) -> Result<Vec<Hit>, Failure> {
-    if query.terms.is_empty() {
+/// Finds events that hold everything that is looked for, as far as they are indexed.
+pub(super) fn search(connection: &Connection, query: &Query, limit: usize) -> Result<Vec<Hit>, Failure> {
+    let Some(first) = query.first_word() else {
         return Ok(Vec::new());
-    }
-    catch_up(connection)?;
+    };
     // Quoted, a term is text to FTS5, whatever it holds; terms hold no quotes.
     let terms: Vec<String> = query.terms.iter().map(|term| format!("\"{term}\"")).collect();
-    let first = query
-        .terms
-        .first()
-        .and_then(|term| term.split(' ').next())
-        .unwrap_or_default();
     let mut statement = connection.prepare_cached(&format!(
         "SELECT sessions.id, place, time, kind, {TEXT} FROM said JOIN events ON place = said.rowid
          JOIN sessions ON number = place >> 32 WHERE said MATCH ?1 ORDER BY bm25(said), time DESC LIMIT ?2"
@@ -48,28 +42,46 @@ pub(super) fn search(connection: &mut Connection, query: &Query, limit: usize) -
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Takes in what was said since the last search.
-fn catch_up(connection: &mut Connection) -> Result<(), Failure> {
-    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    transaction.execute_batch(TABLES)?;
-    let behind: Vec<(i64, u64, u64)> = transaction
+/// The numbers of the sessions in which something was said, or may have been, since they were last indexed.
+pub(super) fn unindexed(connection: &Connection) -> Result<Vec<i64>, Failure> {
+    connection.execute_batch(TABLES)?;
+    let behind = connection
         .prepare_cached(
-            "SELECT summaries.number, coalesce(indexed.seq, 0), events FROM summaries LEFT JOIN indexed USING (number)
-             WHERE events > coalesce(indexed.seq, 0)",
+            "SELECT summaries.number FROM summaries LEFT JOIN indexed USING (number) WHERE events > coalesce(indexed.seq, 0)",
         )?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    for (number, seq, events) in behind {
-        transaction
-            .prepare_cached(&format!(
-                "INSERT INTO said (rowid, text) SELECT place, {TEXT} FROM events
-                 WHERE place > ?1 AND place <= ?2 AND kind IN ('user', 'assistant', 'command')"
-            ))?
-            .execute(params![Place::new(number, seq).0, Place::new(number, events).0])?;
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO indexed (number, seq) VALUES (?1, ?2)")?
-            .execute(params![number, events])?;
+    Ok(behind)
+}
+
+/// Takes in what was said in these sessions. Each has a transaction of its own, so that nobody waits long for the file, and how
+/// far it is indexed is read there: somebody else may have done it meanwhile.
+pub(super) fn index(connection: &mut Connection, sessions: &[i64]) -> Result<(), Failure> {
+    for number in sessions {
+        let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+        index_session(&transaction, *number)?;
+        transaction.commit()?;
     }
-    transaction.commit()?;
+    Ok(())
+}
+
+fn index_session(transaction: &Connection, number: i64) -> rusqlite::Result<()> {
+    let (seq, events): (u64, u64) = transaction
+        .prepare_cached(
+            "SELECT coalesce(indexed.seq, 0), events FROM summaries LEFT JOIN indexed USING (number) WHERE summaries.number = ?1",
+        )?
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if events <= seq {
+        return Ok(());
+    }
+    transaction
+        .prepare_cached(&format!(
+            "INSERT INTO said (rowid, text) SELECT place, {TEXT} FROM events
+             WHERE place > ?1 AND place <= ?2 AND kind IN ('user', 'assistant', 'command')"
+        ))?
+        .execute(params![Place::new(number, seq).0, Place::new(number, events).0])?;
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO indexed (number, seq) VALUES (?1, ?2)")?
+        .execute(params![number, events])?;
     Ok(())
 }

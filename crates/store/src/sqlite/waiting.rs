@@ -114,8 +114,8 @@ pub(super) fn request(connection: &Connection, key: &str) -> Result<Option<Known
     Ok(found)
 }
 
-/// A number that is another one once another connection has written to the file.
-pub(super) fn data_version(connection: &Connection) -> Result<u64, Failure> {
+/// A number that is another one once another connection has written to the file; only for as long as this one is open.
+pub(super) fn data_version(connection: &Connection) -> Result<u32, Failure> {
     Ok(connection
         .prepare_cached("PRAGMA data_version")?
         .query_row([], |row| row.get(0))?)

@@ -1,123 +1,231 @@
-//! What changes the ledger: appends and leases, each one transaction that begins by taking the write lock, so that what
-//! it checks is still true when it commits.
+//! What changes the ledger: appends and leases, each a piece of [`Work`] for a transaction that it may share with others.
 
 use super::derived;
 use super::fail::Failure;
+use super::group::Work;
 use super::read::{last_seq, session_number};
 use super::schema::Place;
 use super::waiting::storable;
 use crate::lease::{LeaseRecord, check_current};
-use crate::{Lease, Owner, StoreError};
+use crate::{Durability, Lease, Owner, StoreError};
 use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// The arguments of [`crate::Store::append`].
-pub(super) struct Append<'a> {
-    pub(super) session: &'a SessionId,
-    pub(super) expected_seq: u64,
-    pub(super) drafts: Vec<Draft>,
-    pub(super) time: u64,
-    pub(super) lease: Option<&'a Lease>,
+/// [`crate::Store::append`].
+pub(super) struct Append {
+    session: SessionId,
+    expected_seq: u64,
+    /// In the places that they have if nobody else was faster.
+    events: Vec<Event>,
+    durability: Durability,
+    lease: Option<Lease>,
 }
 
-pub(super) fn append(connection: &mut Connection, append: Append<'_>) -> Result<Vec<Event>, Failure> {
-    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    if let Some(lease) = append.lease {
-        check_current(lease_record(&transaction, &lease.session)?.as_ref(), lease)?;
+impl Append {
+    pub(super) fn new(
+        session: &SessionId,
+        expected_seq: u64,
+        drafts: Vec<Draft>,
+        time: u64,
+        durability: Durability,
+    ) -> Self {
+        let seqs = (1..).map(|n: u64| expected_seq.saturating_add(n));
+        let placed = seqs.zip(drafts).map(|(seq, draft)| draft.place(session, seq, time));
+        Self {
+            session: session.clone(),
+            expected_seq,
+            events: placed.collect(),
+            durability,
+            lease: None,
+        }
     }
-    let known = session_number(&transaction, append.session)?;
-    let actual = match known {
-        Some(number) => last_seq(&transaction, number)?,
-        None => 0,
-    };
-    if actual != append.expected_seq {
-        return Err(Failure::Store(StoreError::Conflict {
-            session: append.session.clone(),
-            expected: append.expected_seq,
-            actual,
-        }));
+
+    /// Only while that lease is current.
+    pub(super) fn under(mut self, lease: Option<&Lease>) -> Self {
+        self.lease = lease.cloned();
+        self
     }
-    if append.drafts.is_empty() {
-        return Ok(Vec::new());
+}
+
+impl Work for Append {
+    type Made = Vec<Event>;
+
+    const ATTEMPT: &'static str = "appending to";
+
+    fn durability(&self) -> Durability {
+        self.durability
     }
-    let number = match known {
-        Some(number) => number,
-        None => transaction
-            .prepare_cached("INSERT INTO sessions (id) VALUES (?1)")?
-            .insert([append.session.as_str()])?,
-    };
-    let mut placed = Vec::with_capacity(append.drafts.len());
-    for (seq, draft) in (actual + 1..).zip(append.drafts) {
-        if seq > Place::SEQ_MAX {
+
+    fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
+        if let Some(lease) = &self.lease {
+            check_current(lease_record(connection, &lease.session)?.as_ref(), lease)?;
+        }
+        let known = session_number(connection, &self.session)?;
+        let actual = match known {
+            Some(number) => last_seq(connection, number)?,
+            None => 0,
+        };
+        if actual != self.expected_seq {
+            return Err(Failure::Store(StoreError::Conflict {
+                session: self.session.clone(),
+                expected: self.expected_seq,
+                actual,
+            }));
+        }
+        let Some(last) = self.events.last() else {
+            return Ok(());
+        };
+        if last.seq > Place::SEQ_MAX {
             return Err(Failure::Store(StoreError::Format(format!(
                 "session {} is full: it has {actual} events. Start a new one",
-                append.session
+                self.session
             ))));
         }
-        let event = draft.place(append.session, seq, append.time);
-        insert(&transaction, number, &event)?;
-        placed.push(event);
+        let number = match known {
+            Some(number) => number,
+            None => connection
+                .prepare_cached("INSERT INTO sessions (id) VALUES (?1)")?
+                .insert([self.session.as_str()])?,
+        };
+        insert(connection, number, &self.events)?;
+        derived::follow(connection, number, &self.events)
     }
-    derived::follow(&transaction, number, &placed)?;
-    transaction.commit()?;
-    Ok(placed)
+
+    fn made(self) -> Vec<Event> {
+        self.events
+    }
 }
 
-fn insert(transaction: &Transaction<'_>, number: i64, event: &Event) -> rusqlite::Result<()> {
-    let data = event.body.data_json();
-    let mut statement = transaction.prepare_cached(
+fn insert(connection: &Connection, number: i64, events: &[Event]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
         "INSERT INTO events (place, turn, time, version, kind, content, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
-    statement.execute(params![
-        Place::new(number, event.seq).0,
-        event.turn,
-        event.time,
-        event.version,
-        event.body.kind(),
-        event.content,
-        (data != "null").then_some(data),
-    ])?;
-    Ok(())
-}
-
-pub(super) fn acquire(
-    connection: &mut Connection,
-    session: &SessionId,
-    owner: &Owner,
-    now: u64,
-    until: u64,
-) -> Result<Lease, Failure> {
-    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
-    let held = lease_record(&transaction, session)?;
-    let record = LeaseRecord::acquire(held.as_ref(), session, owner, now, until)?;
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO leases (session, owner, fence, until) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![session.as_str(), owner.0, record.fence, storable(record.until)])?;
-    transaction.commit()?;
-    Ok(record.lease(session, owner))
-}
-
-pub(super) fn renew(connection: &mut Connection, lease: &Lease, until: u64) -> Result<(), Failure> {
-    let changed = connection
-        .prepare_cached("UPDATE leases SET until = ?1 WHERE session = ?2 AND owner = ?3 AND fence = ?4")?
-        .execute(params![
-            storable(until),
-            lease.session.as_str(),
-            lease.owner.0,
-            lease.fence
+    for event in events {
+        let data = event.body.data_json();
+        statement.execute(params![
+            Place::new(number, event.seq).0,
+            event.turn,
+            event.time,
+            event.version,
+            event.body.kind(),
+            event.content,
+            (data != "null").then_some(data),
         ])?;
-    if changed == 0 {
-        return Err(Failure::Store(StoreError::LeaseLost(lease.session.clone())));
     }
     Ok(())
 }
 
-pub(super) fn release(connection: &mut Connection, lease: &Lease) -> Result<(), Failure> {
-    connection
-        .prepare_cached("UPDATE leases SET owner = NULL WHERE session = ?1 AND owner = ?2 AND fence = ?3")?
-        .execute(params![lease.session.as_str(), lease.owner.0, lease.fence])?;
-    Ok(())
+/// [`crate::Store::acquire`]. A lease need not outlive a power cut: its owner does not either.
+pub(super) struct Acquire {
+    session: SessionId,
+    owner: Owner,
+    now: u64,
+    until: u64,
+    /// Known once it is taken.
+    fence: u64,
+}
+
+impl Acquire {
+    pub(super) fn new(session: &SessionId, owner: &Owner, now: u64, until: u64) -> Self {
+        Self {
+            session: session.clone(),
+            owner: owner.clone(),
+            now,
+            until,
+            fence: 0,
+        }
+    }
+}
+
+impl Work for Acquire {
+    type Made = Lease;
+
+    const ATTEMPT: &'static str = "taking a lease in";
+
+    fn durability(&self) -> Durability {
+        Durability::Committed
+    }
+
+    fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let held = lease_record(connection, &self.session)?;
+        let record = LeaseRecord::acquire(held.as_ref(), &self.session, &self.owner, self.now, self.until)?;
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO leases (session, owner, fence, until) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![
+                self.session.as_str(),
+                self.owner.0,
+                record.fence,
+                storable(record.until)
+            ])?;
+        self.fence = record.fence;
+        Ok(())
+    }
+
+    fn made(self) -> Lease {
+        Lease {
+            session: self.session,
+            owner: self.owner,
+            fence: self.fence,
+        }
+    }
+}
+
+/// [`crate::Store::renew`].
+pub(super) struct Renew {
+    pub(super) lease: Lease,
+    pub(super) until: u64,
+}
+
+impl Work for Renew {
+    type Made = ();
+
+    const ATTEMPT: &'static str = "renewing a lease in";
+
+    fn durability(&self) -> Durability {
+        Durability::Committed
+    }
+
+    fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let lease = &self.lease;
+        let changed = connection
+            .prepare_cached("UPDATE leases SET until = ?1 WHERE session = ?2 AND owner = ?3 AND fence = ?4")?
+            .execute(params![
+                storable(self.until),
+                lease.session.as_str(),
+                lease.owner.0,
+                lease.fence
+            ])?;
+        if changed == 0 {
+            return Err(Failure::Store(StoreError::LeaseLost(lease.session.clone())));
+        }
+        Ok(())
+    }
+
+    fn made(self) {}
+}
+
+/// [`crate::Store::release`].
+pub(super) struct Release(pub(super) Lease);
+
+impl Work for Release {
+    type Made = ();
+
+    const ATTEMPT: &'static str = "giving back a lease in";
+
+    fn durability(&self) -> Durability {
+        Durability::Committed
+    }
+
+    fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let Self(lease) = self;
+        connection
+            .prepare_cached("UPDATE leases SET owner = NULL WHERE session = ?1 AND owner = ?2 AND fence = ?3")?
+            .execute(params![lease.session.as_str(), lease.owner.0, lease.fence])?;
+        Ok(())
+    }
+
+    fn made(self) {}
 }
 
 pub(super) fn lease_record(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<LeaseRecord>> {

@@ -1,0 +1,103 @@
+//! The threads that have the file open: SQLite blocks, and nothing that awaits may block.
+//!
+//! There are two, each with a connection of its own. One changes the file, the other only reads it: with write-ahead logging a reader
+//! waits for nobody, also not while the first waits for another process that holds the write lock. Whoever was told that something
+//! is written reads it: a reading transaction begins after that commit.
+//!
+//! A thread starts, and the file is opened, with its first job. Jobs are done in the order in which they are sent; changes that wait
+//! one behind the other are made as one group (see [`super::group`]). So a change waits for the lock for no longer than its own
+//! group does, and the one before.
+
+use super::group::Change;
+use super::ledger::Ledger;
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+
+/// Changes of one transaction: those behind them have waited long enough.
+const GROUP_MAX: usize = 64;
+
+/// What a thread does next. It brings its own way to reply.
+pub(super) enum Job {
+    /// A change that may share its transaction with others.
+    Change(Box<dyn Change>),
+    /// Anything else.
+    Alone(Box<dyn FnOnce(&mut Ledger) + Send>),
+}
+
+/// A thread and its connection, once there is something to do.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    /// What the thread is called.
+    name: &'static str,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    jobs: mpsc::Sender<Job>,
+    thread: JoinHandle<()>,
+}
+
+impl Keeper {
+    pub(super) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            running: Mutex::new(None),
+        }
+    }
+
+    /// Has a job done on the file at `path`, sooner or later.
+    pub(super) fn send(&self, path: &Path, job: Job) -> io::Result<()> {
+        let mut slot = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = match slot.take() {
+            Some(running) if !running.thread.is_finished() => running,
+            Some(_) | None => Running::start(self.name, path)?,
+        };
+        let sent = running.jobs.send(job);
+        *slot = Some(running);
+        sent.map_err(|_| io::Error::other("its thread has ended"))
+    }
+
+    /// Waits until all that was sent is done, and closes the file.
+    pub(super) fn end(&mut self) {
+        let slot = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Running { jobs, thread }) = slot.take() {
+            // The thread ends when the last sender is gone. Each of its jobs waits for a lock for a bounded time.
+            drop(jobs);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Running {
+    fn start(name: &'static str, path: &Path) -> io::Result<Self> {
+        let ledger = Ledger::new(path.to_owned());
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || keep(ledger, &queue))?;
+        Ok(Self { jobs, thread })
+    }
+}
+
+fn keep(mut ledger: Ledger, queue: &mpsc::Receiver<Job>) {
+    let mut next = None;
+    while let Some(job) = next.take().or_else(|| queue.recv().ok()) {
+        match job {
+            Job::Alone(work) => work(&mut ledger),
+            Job::Change(change) => {
+                let mut group = vec![change];
+                while group.len() < GROUP_MAX && next.is_none() {
+                    match queue.try_recv() {
+                        Ok(Job::Change(change)) => group.push(change),
+                        Ok(alone @ Job::Alone(_)) => next = Some(alone),
+                        Err(mpsc::TryRecvError::Empty | mpsc::TryRecvError::Disconnected) => break,
+                    }
+                }
+                ledger.change(group);
+            }
+        }
+    }
+}
