@@ -39,6 +39,13 @@ pub struct Suspended {
     pub expires: Option<u64>,
 }
 
+impl Suspended {
+    /// Whether it waits no longer at that moment, in milliseconds since the Unix epoch.
+    pub fn is_over(&self, now: u64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+}
+
 /// What a turn waited for came. In one append with the answer or the result itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resumed {

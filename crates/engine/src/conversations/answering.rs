@@ -21,12 +21,16 @@ impl Conversations {
         match pending.state {
             PendingState::Open => {}
             PendingState::Answered => return self.answered_before(&pending, &claim).await,
-            PendingState::Closed => return Err(closed(&pending)),
+            PendingState::Closed => return Err(self.closed(&pending).await?),
         }
         let place = self.place()?;
         let mut driver = self.open_existing(&pending.session).await?;
         let before = driver.session().last_seq();
-        let names = self.names(id, &claim);
+        let names = if id.starts_with(CONTINUATION) {
+            self.names(&claim)
+        } else {
+            CallNames::Strict
+        };
         match driver.claim(&pending.continuation, &claim, names).await {
             Ok(()) => {}
             Err(ServeError::Engine(EngineError::Store(StoreError::KeyUsed(_)))) => {
@@ -44,12 +48,12 @@ impl Conversations {
         Ok(self.launch(driver, seq, place).await)
     }
 
-    /// What becomes of a call that is not named, or by a name nobody knows. Only the id of a continuation says which call is meant
-    /// all the same: sent again, the same request to a session would go to the call that waits by then. A yes is for the call that was
-    /// shown, whatever else has its digest.
-    fn names(&self, id: &str, claim: &Claim) -> CallNames {
+    /// What becomes of a call that is not named, or by a name nobody knows, where the suspension says which one is meant. The id of a
+    /// session does not: sent again, the same request would go to the call that waits by then. A yes is for the call that was shown,
+    /// whatever else has its digest.
+    fn names(&self, claim: &Claim) -> CallNames {
         match &claim.reply {
-            Reply::Result(_) if id.starts_with(CONTINUATION) && !self.settings.strict_call_id => CallNames::Lenient,
+            Reply::Result(_) if !self.settings.strict_call_id => CallNames::Lenient,
             Reply::Result(_) | Reply::Verdict { .. } => CallNames::Strict,
         }
     }
@@ -76,7 +80,18 @@ impl Conversations {
         {
             return Ok(pending);
         }
-        waiting.ok_or(ServeError::NotWaiting(session))
+        if let Some(waiting) = waiting {
+            return Ok(waiting);
+        }
+        // Nobody waits any more: the client may be told that it came too late.
+        if let Some(before) = last_suspended(driver.session(), claim)
+            && let Some(pending) = self.engine.store.continuation(&before).await?
+            && pending.state == PendingState::Closed
+            && expired(driver.session(), &pending)
+        {
+            return Ok(pending);
+        }
+        Err(ServeError::NotWaiting(session))
     }
 
     /// The answer that was given first is the one that counts: the same one again is told the same.
@@ -89,19 +104,59 @@ impl Conversations {
             answered_beside(session, pending).map(|event| (event, is_same(event, claim)))
         };
         match counted {
-            Some((event, true)) => Ok(Ticket::of(&pending.session, event.turn, event.seq)),
+            Some((event, true)) => {
+                self.expect_same_call(session, pending, claim)?;
+                Ok(Ticket::of(&pending.session, event.turn, event.seq))
+            }
             Some((_, false)) => Err(ServeError::AnsweredOtherwise(pending.continuation.clone())),
-            None => Err(closed(pending)),
+            None => Err(over(session, pending)),
         }
+    }
+
+    /// The same words are the same answer only where they are meant for the same call, and for what was shown of it.
+    fn expect_same_call(&self, session: &Session, pending: &Pending, claim: &Claim) -> Result<(), ServeError> {
+        let Some(awaited) = &pending.call else {
+            return Ok(());
+        };
+        claim.named(session, awaited, self.names(claim))?;
+        match &claim.reply {
+            Reply::Result(_) => Ok(()),
+            Reply::Verdict { digest, .. } if shown(session, awaited).is_some_and(|shown| shown.matches(digest)) => {
+                Ok(())
+            }
+            Reply::Verdict { .. } => Err(ServeError::Digest(awaited.clone())),
+        }
+    }
+
+    /// Why a suspension that nobody answered is over.
+    async fn closed(&self, pending: &Pending) -> Result<ServeError, ServeError> {
+        let driver = self.open_existing(&pending.session).await?;
+        Ok(over(driver.session(), pending))
     }
 }
 
-/// Why a suspension that nobody answered is over.
-fn closed(pending: &Pending) -> ServeError {
-    if pending.expires.is_some_and(|expires| expires <= now_ms()) {
+fn over(session: &Session, pending: &Pending) -> ServeError {
+    if expired(session, pending) {
         return ServeError::Expired(pending.continuation.clone());
     }
     ServeError::Ended(pending.continuation.clone())
+}
+
+/// Whether a suspension that nobody answered was over because of its time, and not because somebody ended its turn before.
+fn expired(session: &Session, pending: &Pending) -> bool {
+    let mut later = session.events().iter().filter(|event| event.seq > pending.seq);
+    let ended = later.find(|event| matches!(event.body, Body::Cancelled(_) | Body::TurnEnded(_)));
+    pending.is_over(ended.map_or_else(now_ms, |event| event.time))
+}
+
+/// The digest of a call as it was shown to whoever was asked about it.
+fn shown<'s>(session: &'s Session, call: &CallId) -> Option<&'s Digest> {
+    session.events().iter().rev().find_map(|event| {
+        let Body::CallGated(data) = &event.body else {
+            return None;
+        };
+        data.digest.as_ref().filter(|_| data.call_id == *call)
+    })
 }
 
 /// Where a suspension was answered, and by what.
@@ -121,6 +176,21 @@ fn last_resumed(session: &Session, claim: &Claim) -> Option<ContinuationId> {
         let is_meant = |given: &str| suspended_on(session, id).is_some_and(|call| call.as_str() == given);
         let fits = data.answer.as_ref() == Some(&answer) && claim.call_id.as_deref().is_none_or(is_meant);
         fits.then(|| id.clone())
+    })
+}
+
+/// The suspension that an answer came too late for, if it did: that of the call it names, or else of the last turn.
+fn last_suspended(session: &Session, claim: &Claim) -> Option<ContinuationId> {
+    let last_turn = session.turn()?.number();
+    session.events().iter().rev().find_map(|event| {
+        let Body::Suspended(data) = &event.body else {
+            return None;
+        };
+        let is_meant = match claim.call_id.as_deref() {
+            Some(given) => data.call_id.as_ref().map(CallId::as_str) == Some(given),
+            None => event.turn == last_turn,
+        };
+        is_meant.then(|| data.continuation.clone())
     })
 }
 

@@ -11,6 +11,7 @@ use aish_core::event::{
     ToolResult,
 };
 use aish_core::id::{CallId, ContinuationId};
+use aish_core::session::Session;
 use aish_core::turn::{Call, Turn};
 use aish_store::{Durability, StoreError};
 use aish_tools::capture::Capture;
@@ -48,7 +49,26 @@ pub enum Reply {
 }
 
 impl Claim {
-    /// What makes two answers the same one.
+    /// Whether the answer may be meant for that call, by how it names it.
+    ///
+    /// # Errors
+    /// It names another one, or none where it has to.
+    pub(crate) fn named(&self, session: &Session, awaited: &CallId, names: CallNames) -> Result<Named, ServeError> {
+        match (self.call_id.as_deref(), names) {
+            (None, CallNames::Strict) => Err(ServeError::CallUnnamed(awaited.clone())),
+            (None, CallNames::Lenient) => Ok(Named::Rightly),
+            (Some(given), _) if given == awaited.as_str() => Ok(Named::Rightly),
+            (Some(given), CallNames::Lenient) if session.call_event(&CallId::new(given)).is_none() => {
+                Ok(Named::Unknown)
+            }
+            (Some(given), CallNames::Lenient | CallNames::Strict) => Err(ServeError::OtherCall {
+                given: given.to_owned(),
+                awaited: awaited.clone(),
+            }),
+        }
+    }
+
+    /// What two answers to the same call have to share to be the same one.
     pub(crate) fn digest(&self) -> Digest {
         Digest::of(&match &self.reply {
             Reply::Result(content) => format!("result\n{content}"),
@@ -57,6 +77,15 @@ impl Claim {
             }
         })
     }
+}
+
+/// How an answer that may be meant for a call names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// By its id, or not at all.
+    Rightly,
+    /// By an id that no call of the session has.
+    Unknown,
 }
 
 /// What becomes of the id of a call that no call of the session has.
@@ -81,7 +110,6 @@ impl Driver {
         names: CallNames,
     ) -> Result<(), ServeError> {
         self.catch_up().await?;
-        let now = now_ms();
         let Some((turn, suspended)) = self
             .session
             .open_turn()
@@ -90,7 +118,7 @@ impl Driver {
         else {
             return Err(ServeError::AnsweredOtherwise(id.clone()));
         };
-        if suspended.expires.is_some_and(|expires| expires <= now) {
+        if suspended.is_over(now_ms()) {
             self.expire(&suspended).await?;
             return Err(ServeError::Expired(id.clone()));
         }
@@ -132,20 +160,10 @@ impl Driver {
             .as_ref()
             .and_then(|id| turn.call(id))
             .ok_or_else(not_waiting)?;
-        if claim.call_id.is_none() && names == CallNames::Strict {
-            return Err(ServeError::CallUnnamed(awaited.id.clone()));
+        match claim.named(&self.session, &awaited.id, names)? {
+            Named::Rightly => {}
+            Named::Unknown => self.say(format!("a result came for an unknown call; taken for {}", awaited.id)),
         }
-        let Some(given) = claim.call_id.as_deref().filter(|given| *given != awaited.id.as_str()) else {
-            return Ok(awaited);
-        };
-        let is_another = self.session.call_event(&CallId::new(given)).is_some();
-        if is_another || names == CallNames::Strict {
-            return Err(ServeError::OtherCall {
-                given: given.to_owned(),
-                awaited: awaited.id.clone(),
-            });
-        }
-        self.say(format!("a result came for an unknown call; taken for {}", awaited.id));
         Ok(awaited)
     }
 

@@ -1,9 +1,12 @@
 //! The same answer again is told the same, whenever it comes (SPEC 9.4).
 
-use crate::house::{Ledger, asks, assert_replied, for_tool, result_of, weather_call};
+use crate::house::{
+    House, Ledger, asks, assert_replied, for_approval, for_tool, result_of, settings, verdict_on, weather_call,
+};
 use crate::support::within;
-use aish_core::event::Body;
-use aish_engine::ServeError;
+use aish_core::event::{Answer, Body};
+use aish_core::policy::Rule;
+use aish_engine::{Claim, ConversationsSettings, Reply, ServeError};
 use aish_provider::scripted::Act;
 
 /// SPEC 9.4: by the suspension's id and by the session's, at once, after the turn has gone on, and after it is over; from this
@@ -50,6 +53,70 @@ async fn the_same_words_for_two_calls() {
             let again = result_of(Some(call.as_str()), "ok");
             let told = house.answer(start.session.as_str(), again).await.unwrap();
             assert_eq!(told, *expect, "{call}");
+        }
+    }
+}
+
+/// SPEC 9.4, 3.3: the same words for another call, or quoting another digest, are not the same answer: they are refused as the first
+/// one would have been, and what counted stands.
+#[tokio::test]
+async fn the_same_words_are_not_enough() {
+    for ledger in Ledger::all() {
+        let house = ledger.house([weather_call("Jena"), weather_call("Ulm"), Act::text("ok")]);
+        house.world.engine.update(|settings| {
+            settings.policy.ask.push(Rule::parse("get_weather").unwrap());
+        });
+        let first = house.chat(asks("?")).await.unwrap();
+        let asked = for_approval(&first);
+        let second = house.verdict(&asked, Answer::Approve).await.unwrap();
+        let waited = for_tool(&second);
+        let third = house.result(&waited, "rain").await.unwrap();
+        let other = for_approval(&third).call_id;
+
+        let quoting = |digest: &str| {
+            let mut claim = verdict_on(&asked, Answer::Approve, None);
+            if let Reply::Verdict { digest: quoted, .. } = &mut claim.reply {
+                digest.clone_into(quoted);
+            }
+            claim
+        };
+        let naming = |call: &str| Claim {
+            call_id: Some(call.to_owned()),
+            ..verdict_on(&asked, Answer::Approve, None)
+        };
+        let approval = asked.continuation.as_str();
+        let wrong = house.answer(approval, quoting("0123456789ab0123456789ab")).await;
+        assert!(
+            matches!(&wrong, Err(ServeError::Digest(call)) if *call == asked.call_id),
+            "{wrong:?}"
+        );
+        for call in [other.as_str(), "of_nobody"] {
+            let wrong = house.answer(approval, naming(call)).await;
+            assert!(
+                matches!(&wrong, Err(ServeError::OtherCall { given, .. }) if given == call),
+                "{wrong:?}"
+            );
+        }
+        let result = waited.continuation.as_str();
+        let wrong = house.answer(result, result_of(Some(other.as_str()), "rain")).await;
+        assert!(matches!(&wrong, Err(ServeError::OtherCall { .. })), "{wrong:?}");
+        // What the first answer might have said of its call, the same one may say again.
+        for given in [None, Some(waited.call_id.as_str()), Some("of_their_own")] {
+            assert_eq!(house.answer(result, result_of(given, "rain")).await.unwrap(), third);
+        }
+        let short = asked.digest.as_ref().unwrap().short().to_owned();
+        assert_eq!(house.answer(approval, quoting(&short)).await.unwrap(), second);
+        let strict = ConversationsSettings {
+            strict_call_id: true,
+            ..settings()
+        };
+        let strict = House::set(&ledger, strict, []);
+        for given in [None, Some("of_their_own")] {
+            let wrong = strict.answer(result, result_of(given, "rain")).await;
+            assert!(
+                matches!(&wrong, Err(ServeError::CallUnnamed(_) | ServeError::OtherCall { .. })),
+                "{wrong:?}"
+            );
         }
     }
 }

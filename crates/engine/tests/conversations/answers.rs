@@ -5,10 +5,12 @@ use crate::house::{
     weather_call,
 };
 use crate::support::probe::{Doing, Latch, Probe};
-use aish_core::event::{Answer, Body};
+use aish_core::event::{Answer, Body, Draft};
+use aish_core::id::SessionId;
 use aish_core::turn::StopReason;
 use aish_engine::{Claim, ConversationsSettings, Live, Notice, Reply, ServeError, Standing, Waiting};
 use aish_provider::scripted::Act;
+use aish_store::Durability;
 
 /// SPEC 9.3: a call id that is missing, or that no call of the session has, means the call that is waited for; whoever follows
 /// learns of it. Where it is strict, it is refused.
@@ -197,6 +199,63 @@ async fn an_answer_that_comes_too_late() {
         let next = house.chat(goes_on(&envelope.session, "again?")).await.unwrap();
         assert_replied(&next, "anew");
     }
+}
+
+/// SPEC 9.4: an answer that comes too late is told so under either id, also once somebody has ended the turn; one to a turn that was
+/// cancelled in time is told that, however late it comes.
+#[tokio::test]
+async fn too_late_or_cancelled() {
+    for ledger in Ledger::all() {
+        let ttl = |pending_ttl_ms| ConversationsSettings {
+            pending_ttl_ms: Some(pending_ttl_ms),
+            ..settings()
+        };
+        let brief = House::set(&ledger, ttl(0), [weather_call("Jena")]);
+        let start = brief.chat(asks("?")).await.unwrap();
+        let waited = for_tool(&start);
+        let keeping = tokio::spawn(brief.conversations.clone().keep());
+        until(async || brief.count(&start.session, "turn_ended").await == 1).await;
+        for id in [start.session.as_str(), waited.continuation.as_str()] {
+            for given in [Some(waited.call_id.as_str()), None] {
+                let late = brief.answer(id, result_of(given, "rain")).await;
+                assert!(
+                    matches!(&late, Err(ServeError::Expired(of)) if *of == waited.continuation),
+                    "{id} {given:?}: {late:?}"
+                );
+            }
+        }
+        brief.conversations.drain().await;
+        keeping.await.unwrap();
+
+        let house = ledger.house([weather_call("Ulm")]);
+        let start = house.chat(asks("?")).await.unwrap();
+        let waited = for_tool(&start);
+        house.conversations.cancel(start.session.as_str()).await.unwrap();
+        let later = a_week_later(&house, &start.session).await;
+        let late = later.result(&waited, "rain").await;
+        assert!(matches!(&late, Err(ServeError::Ended(_))), "{late:?}");
+        let late = later.answer(start.session.as_str(), result_of(None, "rain")).await;
+        assert!(matches!(&late, Err(ServeError::NotWaiting(_))), "{late:?}");
+    }
+}
+
+/// A process on a ledger that holds the same session, with all of its times a week earlier.
+async fn a_week_later(house: &House, session: &SessionId) -> House {
+    const WEEK_MS: u64 = 7 * 24 * 3_600_000;
+    let later = House::with([], Vec::new());
+    let store = &later.world.engine.store;
+    for mut event in house.events(session).await {
+        if let Body::Suspended(data) = &mut event.body {
+            data.expires = data.expires.map(|expires| expires - WEEK_MS);
+        }
+        let (seq, time) = (event.seq, event.time - WEEK_MS);
+        let draft = vec![Draft::new(event.turn, event.content, event.body)];
+        store
+            .append(session, seq - 1, draft, time, Durability::Committed, None)
+            .await
+            .unwrap();
+    }
+    later
 }
 
 /// SPEC 9.4: a message to a conversation whose wait has expired ends that turn and begins the next; the keeper ends it as well.
