@@ -167,7 +167,7 @@ fn covering_rule(driver: &Driver, call: &Pending) -> Option<String> {
     let turn = driver.session().turn()?;
     let source = turn.call(&call.call_id)?.source();
     let policy = driver.engine().settings().policy;
-    let judged = policy.judge(&action, source, turn.settings().mode, driver.session().grants());
+    let judged = policy.judge(&action, source, turn.settings().mode, driver.so_far());
     (judged.verdict == Verdict::Allow).then_some(judged.rule)
 }
 

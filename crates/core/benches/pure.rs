@@ -4,7 +4,7 @@
 use aish_core::action::{Action, Effect};
 use aish_core::event::{Assistant, CallSource, Draft, Event, Function, ReplyStop, ToolCall, ToolResult, TurnStarted};
 use aish_core::id::{CallId, ReplyId, SessionId};
-use aish_core::policy::{ApprovalMode, Policy, Rule};
+use aish_core::policy::{ApprovalMode, Policy, Rule, SoFar};
 use aish_core::redact::Redactor;
 use aish_core::{event::Body, projection, sanitize};
 use divan::Bencher;
@@ -121,5 +121,12 @@ fn judge(bencher: Bencher<'_, '_>) {
             path: "/home/user/project/src/main.rs".into(),
         }],
     };
-    bencher.bench(|| policy.judge(divan::black_box(&action), CallSource::Builtin, ApprovalMode::Ask, &[]));
+    bencher.bench(|| {
+        policy.judge(
+            divan::black_box(&action),
+            CallSource::Builtin,
+            ApprovalMode::Ask,
+            SoFar::default(),
+        )
+    });
 }

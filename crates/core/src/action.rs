@@ -130,6 +130,12 @@ impl Action {
         })
     }
 
+    /// True when it sends an address of somebody's choosing out into the network.
+    pub fn fetches(&self) -> bool {
+        let mut effects = self.effects.iter();
+        effects.any(|effect| matches!(effect, Effect::Fetch { .. }))
+    }
+
     /// The command line, for a call that runs one.
     pub fn command(&self) -> Option<&str> {
         self.effects.iter().find_map(|effect| match effect {

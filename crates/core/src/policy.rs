@@ -13,8 +13,9 @@
 //! | 9 | it only reads, inside the working tree, nothing that looks secret or private, or in the ledger by search (a rule the user can remove) | allow |
 //! | 10 | the client executes it (SPEC 9.2): it has a person of its own to ask | allow |
 //! | 11 | mode `full` | allow |
-//! | 12 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, pages at public addresses, what a trusted server says reads or only adds (SPEC 5.8) | allow |
-//! | 13 | everything else | ask |
+//! | 12 | mode `auto`, it fetches from the network, and the conversation holds what was found in others (an address can carry it away) | ask |
+//! | 13 | mode `auto`, and it is not destructive: reads of nothing secret, writes inside the tree, pages at public addresses, what a trusted server says reads or only adds (SPEC 5.8) | allow |
+//! | 14 | everything else | ask |
 //!
 //! A pattern in an **allow** rule must cover everything the call touches. A pattern in a **deny** or **ask** rule errs to the
 //! other side: it matches if any one thing the call touches fits, and a command from the start of any word in it. What that
@@ -109,6 +110,35 @@ impl Grant {
     }
 }
 
+/// What a session adds to the standing rules: a view of its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SoFar<'s> {
+    /// The approvals given for the rest of it.
+    pub grants: &'s [Grant],
+    /// What its conversation holds of other conversations.
+    pub recalled: Recalled,
+}
+
+impl<'s> SoFar<'s> {
+    /// Nothing but these approvals.
+    pub fn granted(grants: &'s [Grant]) -> Self {
+        Self {
+            grants,
+            recalled: Recalled::Nothing,
+        }
+    }
+}
+
+/// What a model was shown of other conversations, in one that it may be talked into carrying away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recalled {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What it searched for in the ledger.
+    Words,
+}
+
 /// The standing rules of a session.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -154,7 +184,7 @@ impl Policy {
     }
 
     /// Judges one call by the table at the top of this file.
-    pub fn judge(&self, action: &Action, source: CallSource, mode: ApprovalMode, grants: &[Grant]) -> Judgement {
+    pub fn judge(&self, action: &Action, source: CallSource, mode: ApprovalMode, so_far: SoFar<'_>) -> Judgement {
         let looked = self.looked(action);
         if let Some(denied) = self.denial_of(&looked) {
             return denied;
@@ -165,7 +195,7 @@ impl Policy {
         }
         let command = action.command();
         let granted = |grant: &&Grant| grant.tool == action.tool && grant.command.as_deref() == command;
-        let grant = grants.iter().find(granted);
+        let grant = so_far.grants.iter().find(granted);
         if grant.is_some() && command.is_some() {
             return judged(Verdict::Allow, "approved for this session".to_owned());
         }
@@ -206,6 +236,10 @@ impl Policy {
         }
         match mode {
             ApprovalMode::Full => judged(Verdict::Allow, "mode full".to_owned()),
+            ApprovalMode::Auto if so_far.recalled == Recalled::Words && action.fetches() => judged(
+                Verdict::Ask,
+                "mode auto: an address can carry away what was found in other conversations".to_owned(),
+            ),
             ApprovalMode::Auto if self.is_gentle(action) => {
                 judged(Verdict::Allow, "mode auto: not destructive".to_owned())
             }
@@ -326,11 +360,7 @@ impl Policy {
             "mode ask: the file looks secret".to_owned()
         } else if reads(&|path| !places.is_inside(path)) {
             "mode ask: outside the working tree".to_owned()
-        } else if action
-            .effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Fetch { .. }))
-        {
+        } else if action.fetches() {
             "mode ask: from the network".to_owned()
         } else {
             "mode ask".to_owned()

@@ -6,15 +6,15 @@ use crate::client;
 use crate::driver::Driver;
 use crate::lease::asked;
 use crate::offered::named_in;
-use crate::{EngineError, Pending, Settings};
+use crate::{EngineError, Pending, SearchMemory, Settings};
 use aish_core::action::Action;
-use aish_core::event::{Body, CallGated, CallSource, Draft, Event, readable_call};
+use aish_core::event::{Body, CallGated, CallSource, Draft, Event, ResultEnd, readable_call};
 use aish_core::id::CallId;
-use aish_core::policy::{ApprovalMode, Verdict};
+use aish_core::policy::{ApprovalMode, Recalled, SoFar, Verdict};
 use aish_core::sanitize::single_line;
 use aish_store::Durability;
 use aish_tools::web::Ahead;
-use aish_tools::{Cancel, Place, Tool};
+use aish_tools::{BegunBy, Cancel, Place, Tool};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl Driver {
             Ok(inspected) => {
                 let judged = settings
                     .policy
-                    .judge(&inspected.action, inspected.source, mode, self.session.grants());
+                    .judge(&inspected.action, inspected.source, mode, self.so_far());
                 if inspected.action.changed().is_some() && judged.verdict == Verdict::Allow {
                     self.say(format!(
                         "{}: its definition changed since it was approved; it is not asked about ({})",
@@ -124,11 +124,44 @@ impl Driver {
         self.session.turn().map_or(settings.mode, |turn| turn.settings().mode)
     }
 
-    /// What these rules say of where a call is led on to while it runs.
-    pub(crate) fn ahead(&self, source: CallSource, settings: &Settings) -> Ahead {
-        let (policy, mode) = (settings.policy.clone(), self.mode(settings));
-        let grants = self.session.grants().to_vec();
-        Ahead::by(move |action| policy.onward(action, source, mode, &grants))
+    /// What the session adds to the standing rules.
+    pub fn so_far(&self) -> SoFar<'_> {
+        // What stands before a clearing no model is shown any more.
+        let mut shown = self
+            .session
+            .events()
+            .iter()
+            .rev()
+            .take_while(|event| !matches!(event.body, Body::Clear));
+        let has_searched = shown.any(|event| {
+            let result = event.tool_result();
+            result.is_some_and(|result| result.name == SearchMemory::NAME && result.end == ResultEnd::Completed)
+        });
+        SoFar {
+            grants: self.session.grants(),
+            recalled: if has_searched {
+                Recalled::Words
+            } else {
+                Recalled::Nothing
+            },
+        }
+    }
+
+    /// What these rules say of where a call is led on to while it runs; for what fetches nothing there is nothing to say.
+    pub(crate) fn ahead(&self, call: &Inspected, settings: &Settings) -> Ahead {
+        if !call.action.fetches() {
+            return Ahead::default();
+        }
+        let (policy, mode, source) = (settings.policy.clone(), self.mode(settings), call.source);
+        let so_far = self.so_far();
+        let (grants, recalled) = (so_far.grants.to_vec(), so_far.recalled);
+        Ahead::by(move |action| {
+            let so_far = SoFar {
+                grants: &grants,
+                recalled,
+            };
+            policy.onward(action, source, mode, so_far)
+        })
     }
 
     /// Where the current turn is in the ledger.
@@ -138,6 +171,11 @@ impl Driver {
         Place {
             session: self.session.id().clone(),
             turn_start: start.map_or(0, |event| event.seq),
+            begun_by: if self.is_served() {
+                BegunBy::Client
+            } else {
+                BegunBy::Person
+            },
         }
     }
 

@@ -1,17 +1,22 @@
 //! `search_memory`: what was said before, in this session or another, found by its words (SPEC 4).
 //!
+//! A turn of a client somewhere else finds what was said in this session and in others that clients began: what a person said at a
+//! terminal of this machine is not for whoever talks to it from elsewhere (SPEC 9).
+//!
 //! The model is given lines that say when, where and by whom something was said, with a piece of it; never a whole session. The
 //! turn that asks is left out: it would find its own question. The text is redacted on its way to the model like any result.
 
 use aish_core::action::{Action, Effect};
+use aish_core::event::Body;
 use aish_core::id::SessionId;
 use aish_core::message::ToolSpec;
 use aish_core::moment;
 use aish_core::sanitize::single_line;
-use aish_store::{Hit, SessionFilter, SessionSummary, Store, StoreError};
-use aish_tools::{CANCELLED, Cancel, Place, Progress, Tool, ToolContext, ToolOutput, cancelled};
+use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, Store, StoreError};
+use aish_tools::{BegunBy, CANCELLED, Cancel, Place, Progress, Tool, ToolContext, ToolOutput, cancelled};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -19,6 +24,8 @@ use std::sync::Arc;
 const HITS_MAX: usize = 12;
 /// How many more are looked for: the turn that asks may be among them, whatever it repeats of its question.
 const OWN_HITS_MAX: usize = 24;
+/// How many more are looked for where a client asks: what is in the best places may be other people's.
+const OTHERS_HITS_MAX: usize = 400;
 /// Characters of a session's title.
 const TITLE_CHARS_MAX: usize = 60;
 
@@ -52,8 +59,13 @@ impl SearchMemory {
     }
 
     async fn search(&self, query: &str, place: Option<&Place>) -> Result<ToolOutput, StoreError> {
-        let mut hits = self.store.search(query, HITS_MAX + OWN_HITS_MAX).await?;
+        let client = place.filter(|place| place.begun_by == BegunBy::Client);
+        let others_max = client.map_or(0, |_| OTHERS_HITS_MAX);
+        let mut hits = self.store.search(query, HITS_MAX + OWN_HITS_MAX + others_max).await?;
         hits.retain(|hit| !place.is_some_and(|place| hit.session == place.session && hit.seq >= place.turn_start));
+        if let Some(place) = client {
+            hits = self.of_clients(hits, place).await?;
+        }
         hits.truncate(HITS_MAX);
         let mut sessions: Vec<SessionId> = hits.iter().map(|hit| hit.session.clone()).collect();
         sessions.sort_unstable();
@@ -76,6 +88,40 @@ impl SearchMemory {
             success: true,
             parts: Vec::new(),
         })
+    }
+
+    /// The first of these, as many as are told, that are in this session or in one that a client began.
+    async fn of_clients(&self, hits: Vec<Hit>, place: &Place) -> Result<Vec<Hit>, StoreError> {
+        let mut of_clients = HashMap::from([(place.session.clone(), true)]);
+        let mut kept = Vec::new();
+        for hit in hits {
+            let is_known = of_clients.get(&hit.session).copied();
+            let is_of_client = match is_known {
+                Some(known) => known,
+                None => {
+                    let first = self.store.load_raw(&hit.session, 0, 1).await?.pop();
+                    let begun = first.is_some_and(|first| is_begun_by_client(&first));
+                    of_clients.insert(hit.session.clone(), begun);
+                    begun
+                }
+            };
+            if is_of_client {
+                kept.push(hit);
+            }
+            if kept.len() == HITS_MAX {
+                break;
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Whether a session that begins with this event was begun by a client. A session is whose it was first, whoever goes on with it.
+fn is_begun_by_client(first: &RawEvent) -> bool {
+    match Body::decode(&first.kind, &first.data) {
+        Ok(Body::TurnStarted(began)) => began.served.is_some(),
+        // What cannot be read is nobody's to see.
+        Ok(_) | Err(_) => false,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Engine, EngineError};
 use aish_core::action::Action;
 use aish_core::event::{Body, CallSource, Draft, Refused, ReplyStop};
 use aish_core::id::ReplyId;
-use aish_core::policy::{Grant, Judgement};
+use aish_core::policy::{Grant, Judgement, SoFar};
 use aish_core::turn::StopReason;
 use aish_store::Durability;
 use serde_json::json;
@@ -58,7 +58,7 @@ impl Engine {
         }
         let judgement = settings
             .policy
-            .judge(&action, CallSource::Builtin, settings.mode, grants);
+            .judge(&action, CallSource::Builtin, settings.mode, SoFar::granted(grants));
         Ok(JudgedCommand { action, judgement })
     }
 }

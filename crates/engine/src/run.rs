@@ -305,7 +305,7 @@ impl Driver {
             portion,
             readable: readable_call(&name, arguments),
             name: name.clone(),
-            ahead: self.ahead(inspected.source, settings),
+            ahead: self.ahead(&inspected, settings),
             place: self.place(),
             tool: inspected.tool,
             action: inspected.action,

@@ -3,16 +3,19 @@
 
 mod support;
 
-use aish_core::event::{Body, Command, Draft};
+use aish_core::event::{Body, Command, Draft, Served, TurnStarted};
 use aish_core::id::SessionId;
-use aish_core::policy::Rule;
-use aish_engine::SearchMemory;
+use aish_core::policy::{ApprovalMode, Rule};
+use aish_core::session::Session;
+use aish_engine::{ChatRequest, Conversations, ConversationsSettings, SearchMemory};
 use aish_provider::scripted::Act;
 use aish_store::memory::MemoryStore;
 use aish_store::{Durability, Store};
+use aish_tools::Tool;
+use aish_tools::web::{Proxies, WebGetTool};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use support::{World, ask, asking, finish, results};
+use support::{World, ask, asking, done, drive, finish, no, results, within};
 
 /// 2026-11-21 23:59 UTC.
 const THEN_MS: u64 = 1_795_305_599_999;
@@ -142,4 +145,113 @@ async fn it_is_judged() {
     let mut driver = world.driver();
     finish(&mut driver, "go").await;
     assert!(!results(driver.session())[0].success);
+}
+
+/// A session that begins with a turn, of a person's at a terminal or of a client's.
+async fn began(store: &dyn Store, n: u64, served: Option<Served>, text: &str) -> SessionId {
+    let session = SessionId::from_parts(n, 1);
+    let data = TurnStarted {
+        served,
+        ..TurnStarted::default()
+    };
+    let drafts = vec![Draft::turn_started(1, data), Draft::user(1, text)];
+    said(store, &session, drafts).await;
+    session
+}
+
+/// What a client is told of the search for `zebra` that its message leads to.
+async fn found_by_client(world: &World, conversation: Option<SessionId>) -> String {
+    let settings = ConversationsSettings {
+        pending_ttl_ms: None,
+        strict_call_id: false,
+        turns_max: 1,
+    };
+    let conversations = Conversations::new(Arc::clone(&world.engine), settings);
+    let request = ChatRequest {
+        message: "go".to_owned(),
+        conversation,
+        ..ChatRequest::default()
+    };
+    let told = within(async {
+        let ticket = conversations.chat(request).await.unwrap();
+        conversations.told(ticket).await.unwrap()
+    });
+    let events = world.engine.store.load(&told.await.session, 0).await.unwrap();
+    let output = events.iter().rev().find_map(|event| event.tool_result());
+    output.unwrap().output.clone()
+}
+
+/// SPEC 4, 9.2: a client's model finds what was said in sessions that clients began and in its own, and nothing of what a person said
+/// at a terminal, however much of it there is; a person's finds all of it.
+#[tokio::test]
+async fn a_client_finds_what_clients_said() {
+    let store = Arc::new(MemoryStore::new());
+    for n in 0..50 {
+        began(store.as_ref(), n, None, "zebra zebra of the terminal").await;
+    }
+    let piped = SessionId::from_parts(50, 1);
+    said(store.as_ref(), &piped, vec![Draft::user(0, "zebra of a log")]).await;
+    began(store.as_ref(), 51, Some(Served::default()), "a zebra of a client").await;
+    let world = searching(&store, &["zebra", "zebra", "zebra"]);
+    let found = found_by_client(&world, None).await;
+    assert!(
+        found.contains("a zebra of a client") && found.contains(r#""count":1"#),
+        "{found}"
+    );
+
+    // What a model of this conversation is sent anyway.
+    let own = began(store.as_ref(), 52, None, "zebra said before").await;
+    let session = Session::load(own.clone(), store.load(&own, 0).await.unwrap());
+    let closing = session.turn().unwrap().cancelling("stopped");
+    let closed = store.append(&own, session.last_seq(), closing, THEN_MS, Durability::Committed, None);
+    closed.await.unwrap();
+    let found = found_by_client(&world, Some(own)).await;
+    assert!(
+        found.contains("zebra said before") && found.contains(r#""count":2"#),
+        "{found}"
+    );
+
+    let mut driver = world.driver();
+    finish(&mut driver, "go").await;
+    assert!(results(driver.session())[0].output.contains(r#""count":12"#));
+}
+
+/// SPEC 5.2: in `auto` a page is fetched unasked until the model has searched other conversations, and again once the context with
+/// what it found was emptied.
+#[tokio::test]
+async fn what_was_found_is_not_carried_away() {
+    let store = Arc::new(MemoryStore::new());
+    let ledger = Arc::clone(&store) as Arc<dyn Store>;
+    let page = |n: usize| {
+        Act::calls(&[(
+            "web_get",
+            &json!({ "url": format!("https://docs.example/{n}") }).to_string(),
+        )])
+    };
+    let search = Act::calls(&[(SearchMemory::NAME, r#"{"query":"zebra"}"#)]);
+    let acts = [
+        page(1),
+        Act::text("read"),
+        search,
+        Act::text("found"),
+        page(2),
+        Act::text("not read"),
+        page(3),
+        Act::text("read"),
+    ];
+    let web = WebGetTool::new(|| Err("no network in a test".to_owned()), Proxies::default());
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(SearchMemory::over(Arc::clone(&ledger))), Arc::new(web)];
+    let world = World::over(ledger, acts, tools);
+    world.engine.update(|settings| settings.mode = ApprovalMode::Auto);
+    let mut driver = world.driver();
+    finish(&mut driver, "read it").await;
+    finish(&mut driver, "what did we say?").await;
+    let [asked] = &asking(ask(&mut driver, "read more").await)[..] else {
+        panic!("one call")
+    };
+    assert!(asked.rule.contains("other conversations"), "{}", asked.rule);
+    driver.answer(no(asked, None)).await.unwrap();
+    done(drive(&mut driver).await.unwrap());
+    driver.clear().await.unwrap();
+    finish(&mut driver, "read on").await;
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use aish_core::event::CallSource;
-use aish_core::policy::{ApprovalMode, Judgement, Policy, Rule};
+use aish_core::policy::{ApprovalMode, Judgement, Policy, Rule, SoFar};
 use aish_tools::set::ToolSet;
 use aish_tools::{Hidden, ToolContext};
 use divan::Bencher;
@@ -26,7 +26,7 @@ fn rules(program: &str) -> Vec<Rule> {
 fn judge(tools: &ToolSet, context: &ToolContext, policy: &Policy, line: &str) -> Judgement {
     let tool = tools.get("bash").unwrap();
     let action = tool.inspect(&json!({ "command": line }), context).unwrap();
-    policy.judge(&action, CallSource::Builtin, ApprovalMode::Ask, &[])
+    policy.judge(&action, CallSource::Builtin, ApprovalMode::Ask, SoFar::default())
 }
 
 fn measure(bencher: Bencher<'_, '_>, line: &str) {

@@ -64,6 +64,17 @@ pub struct Place {
     pub session: SessionId,
     /// The first event of the turn.
     pub turn_start: u64,
+    /// Who began the turn.
+    pub begun_by: BegunBy,
+}
+
+/// Who is in front of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BegunBy {
+    /// Somebody at a terminal of this machine.
+    Person,
+    /// A client somewhere else (SPEC 9).
+    Client,
 }
 
 /// Files that are not to be found by searching the folder above them, because a rule speaks of them by name.

@@ -4,7 +4,7 @@
 mod workbench;
 
 use aish_core::event::CallSource;
-use aish_core::policy::{ApprovalMode, Judgement, Policy, Rule, Verdict};
+use aish_core::policy::{ApprovalMode, Judgement, Policy, Rule, SoFar, Verdict};
 use proptest::prelude::*;
 use serde_json::json;
 use workbench::Place;
@@ -38,7 +38,7 @@ fn policy(place: &Place) -> Policy {
 
 fn judge(place: &Place, policy: &Policy, mode: ApprovalMode, line: &str) -> Judgement {
     let action = place.inspect("bash", json!({ "command": line })).unwrap();
-    policy.judge(&action, CallSource::Builtin, mode, &[])
+    policy.judge(&action, CallSource::Builtin, mode, SoFar::default())
 }
 
 fn check(expect: Verdict, lines: &[&str]) {

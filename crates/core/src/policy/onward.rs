@@ -1,7 +1,7 @@
 //! Where a call that was let through may go on to: what it fetches may lead it elsewhere (a redirect), and a yes to one address
 //! is none to every address that one names.
 
-use super::{ApprovalMode, Grant, Policy, Verdict};
+use super::{ApprovalMode, Policy, SoFar, Verdict};
 use crate::action::Action;
 use crate::event::CallSource;
 
@@ -18,8 +18,8 @@ pub enum Onward {
 
 impl Policy {
     /// What the rules say of a call that was let through and is led on: `action` is the same call of the other address.
-    pub fn onward(&self, action: &Action, source: CallSource, mode: ApprovalMode, grants: &[Grant]) -> Onward {
-        if self.judge(action, source, mode, grants).verdict == Verdict::Allow {
+    pub fn onward(&self, action: &Action, source: CallSource, mode: ApprovalMode, so_far: SoFar<'_>) -> Onward {
+        if self.judge(action, source, mode, so_far).verdict == Verdict::Allow {
             return Onward::Allowed;
         }
         let looked = self.looked(action);

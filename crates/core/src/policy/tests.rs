@@ -33,7 +33,7 @@ fn rules(texts: &[&str]) -> Vec<Rule> {
     texts.iter().map(|text| Rule::parse(text).unwrap()).collect()
 }
 fn check(policy: &Policy, mode: ApprovalMode, action: &Action, expect: Verdict) {
-    let got = policy.judge(action, CallSource::Builtin, mode, &[]);
+    let got = policy.judge(action, CallSource::Builtin, mode, SoFar::default());
     assert_eq!(got.verdict, expect, "{action:?} in {mode:?}: {}", got.rule);
     assert!(!got.rule.is_empty());
 }
@@ -115,7 +115,7 @@ fn hints() {
     ] {
         let call = delegate(hint, None);
         for (mode, expect) in [(Ask, Verdict::Ask), (Auto, in_auto), (Full, Verdict::Allow)] {
-            let judged = policy.judge(&call, CallSource::Mcp, mode, &[]);
+            let judged = policy.judge(&call, CallSource::Mcp, mode, SoFar::default());
             assert_eq!(judged.verdict, expect, "{hint:?} in {mode:?}");
         }
     }
@@ -127,7 +127,7 @@ fn tools_of_the_client() {
     use ApprovalMode::{Ask, Auto, Full};
     let call = on("pick_photo", Effect::Remote);
     let check = |policy: Policy, expect: [Verdict; 3]| {
-        let judged = |mode| policy.judge(&call, CallSource::Client, mode, &[]).verdict;
+        let judged = |mode| policy.judge(&call, CallSource::Client, mode, SoFar::default()).verdict;
         assert_eq!([Ask, Auto, Full].map(judged), expect, "{policy:?}");
     };
     check(Policy::new("/w"), [Verdict::Allow; 3]);
@@ -181,7 +181,12 @@ fn changed_definitions() {
     }];
     let judge = |policy: &Policy, changed, mode| {
         policy
-            .judge(&delegate(Hint::ReadOnly, changed), CallSource::Mcp, mode, &grants)
+            .judge(
+                &delegate(Hint::ReadOnly, changed),
+                CallSource::Mcp,
+                mode,
+                SoFar::granted(&grants),
+            )
             .verdict
     };
     let changed = Some("description: another");
@@ -207,7 +212,12 @@ fn auto_approve() {
     ];
     let judge = |tool: &str| {
         policy
-            .judge(&on(tool, Effect::Remote), CallSource::Mcp, ApprovalMode::Ask, &[])
+            .judge(
+                &on(tool, Effect::Remote),
+                CallSource::Mcp,
+                ApprovalMode::Ask,
+                SoFar::default(),
+            )
             .verdict
     };
     assert_eq!(judge("git.log"), Verdict::Allow);
@@ -236,7 +246,7 @@ fn grants() {
     ];
     let judge = |action: &Action| {
         policy
-            .judge(action, CallSource::Builtin, ApprovalMode::Ask, &grants)
+            .judge(action, CallSource::Builtin, ApprovalMode::Ask, SoFar::granted(&grants))
             .verdict
     };
     assert_eq!(judge(&command("make install")), Verdict::Allow);

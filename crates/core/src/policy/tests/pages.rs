@@ -34,6 +34,32 @@ fn modes_over_pages() {
     }
 }
 
+/// SPEC 5.2: a page can talk a model into putting what it found in other conversations into an address: once it has found something,
+/// `auto` asks about every page, also where one leads. What the user allowed stays allowed.
+#[test]
+fn pages_after_what_was_recalled() {
+    let mut policy = Policy::new("/w");
+    policy.allow = rules(&["web_get(https://docs.example/*)"]);
+    let so_far = SoFar {
+        recalled: Recalled::Words,
+        ..SoFar::default()
+    };
+    let (anywhere, allowed) = (page("https://other.example/?q=1"), page("https://docs.example/a"));
+    for (mode, expect) in [(Ask, Asks), (Auto, Asks), (Full, Allow)] {
+        let judged = |action: &Action| policy.judge(action, CallSource::Builtin, mode, so_far);
+        assert_eq!(judged(&anywhere).verdict, expect, "{mode:?}");
+        assert_eq!(judged(&allowed).verdict, Allow, "{mode:?}");
+        assert_eq!(judged(&read("/w/a")).verdict, Allow, "{mode:?}");
+    }
+    let rule = policy.judge(&anywhere, CallSource::Builtin, Auto, so_far).rule;
+    assert!(rule.contains("other conversations"), "{rule}");
+    let onward = |page: &Action| policy.onward(page, CallSource::Builtin, Auto, so_far);
+    assert_eq!(
+        (onward(&anywhere), onward(&allowed)),
+        (Onward::Unspoken, Onward::Allowed)
+    );
+}
+
 /// SPEC 5.1: rules speak of pages by their addresses.
 #[test]
 fn rules_on_pages() {
@@ -70,7 +96,7 @@ fn where_a_page_leads() {
     policy.allow = rules(&["web_get(https://docs.example/*)"]);
     policy.ask = rules(&["web_get(https://mail.example/*)"]);
     policy.deny = rules(&["web_get(https://bad.example/*)"]);
-    let onward = |mode, url: &str| policy.onward(&page(url), CallSource::Builtin, mode, &[]);
+    let onward = |mode, url: &str| policy.onward(&page(url), CallSource::Builtin, mode, SoFar::default());
     assert_eq!(onward(Ask, "https://docs.example/next"), Onward::Allowed);
     assert_eq!(onward(Ask, "https://other.example/"), Onward::Unspoken);
     assert_eq!(onward(Auto, "https://other.example/"), Onward::Allowed);
@@ -78,6 +104,11 @@ fn where_a_page_leads() {
     assert_eq!(onward(Full, "https://mail.example/"), Onward::Allowed);
     assert_eq!(onward(Full, "https://bad.example/"), Onward::Against);
     let grant = Grant::of(&page("https://docs.example/"));
-    let granted = policy.onward(&page("https://other.example/"), CallSource::Builtin, Ask, &[grant]);
+    let granted = policy.onward(
+        &page("https://other.example/"),
+        CallSource::Builtin,
+        Ask,
+        SoFar::granted(&[grant]),
+    );
     assert_eq!(granted, Onward::Allowed);
 }
