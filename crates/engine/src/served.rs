@@ -8,7 +8,7 @@ use crate::driver::{Driver, Unwritten};
 use crate::lease::Keeper;
 use crate::model::Ask;
 use crate::{Engine, EngineError, Notices, Outcome, Settings, now_ms};
-use aish_core::event::{Body, Draft, Event, Parts, RequestKey, Served, TurnStarted};
+use aish_core::event::{Body, Draft, Event, ModelFailed, Parts, RequestKey, Served, TurnStarted};
 use aish_core::id::ContinuationId;
 use aish_core::message::ToolSpec;
 use aish_core::session::Session;
@@ -27,6 +27,9 @@ pub use error::ServeError;
 
 /// What a turn says of itself that its client cancelled.
 pub(crate) const CANCELLED_BY_CLIENT: &str = "cancelled by the client";
+
+/// The kind of failure of a model that there is no configuration for any more.
+const NOT_CONFIGURED: &str = "not_configured";
 
 /// What the id of a continuation begins with.
 pub(crate) const CONTINUATION: &str = "br-";
@@ -154,11 +157,42 @@ impl Driver {
                         Err(error) => break Err(error),
                     }
                 }
+                Err(EngineError::Model(why)) => {
+                    if let Err(error) = self.give_model_up(&why).await {
+                        break Err(error);
+                    }
+                }
                 Ok(Outcome::Done(_)) | Err(_) => break outcome,
             }
         };
         self.give_lease_back().await;
         driven
+    }
+
+    /// The model of the turn cannot be asked any more, as it is not configured now: nobody is here who could choose another, and a
+    /// turn that is left open would be taken up again and again (SPEC 3.7). Its client may name another one in its next message.
+    async fn give_model_up(&mut self, why: &str) -> Result<(), EngineError> {
+        let Some(turn) = self.session.open_turn() else {
+            return Ok(());
+        };
+        let data = ModelFailed {
+            error: NOT_CONFIGURED.to_owned(),
+            attempt: 1,
+            model: Some(
+                turn.handed_to()
+                    .last()
+                    .cloned()
+                    .unwrap_or_else(|| turn.settings().model),
+            ),
+            ..ModelFailed::default()
+        };
+        let why = self.engine.redactor.redact(why).into_owned();
+        let draft = Draft::new(turn.number(), why, Body::ModelFailed(data));
+        match self.append(vec![draft], Durability::Committed).await {
+            // Somebody cancelled it meanwhile: the drive sees to that.
+            Err(EngineError::Invalid { .. }) => Ok(()),
+            other => other,
+        }
     }
 
     /// Takes the lease; from somebody who has just come to the end of what was before, as soon as it is given back.

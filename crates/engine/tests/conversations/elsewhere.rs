@@ -2,8 +2,8 @@
 //! (SPEC 9.5).
 
 use crate::house::{
-    House, Ledger, Steady, asks, assert_replied, dead_owner, for_tool, goes_on, key, result_of, settings, steady,
-    until, weather_call,
+    House, Ledger, Steady, asks, assert_replied, dead_owner, ended, for_tool, goes_on, key, result_of, settings,
+    steady, until, weather_call,
 };
 use crate::support::probe::{Doing, Latch, Probe};
 use crate::support::watched::{Fate, Watched};
@@ -11,11 +11,12 @@ use crate::support::{World, another_owner, assert_settled, results, within};
 use aish_core::event::{Body, ResultEnd};
 use aish_core::id::SessionId;
 use aish_core::policy::ApprovalMode;
-use aish_engine::{ChatRequest, Claim, Envelope, ServeError, Waiting};
+use aish_core::turn::StopReason;
+use aish_engine::{ChatRequest, Claim, Engine, Envelope, Model, Models, ServeError, Waiting};
 use aish_provider::scripted::Act;
 use aish_store::Owner;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
 
 /// Waits until the session's turn is over or waits.
 async fn settled(house: &House, session: &SessionId) {
@@ -358,4 +359,64 @@ async fn a_turn_of_a_terminal_is_left_alone() {
         house.world.engine.store.load(&id, 0).await.unwrap().len(),
         driver.session().events().len()
     );
+}
+
+/// Models by name, of which one may be taken out of the configuration.
+struct Configured {
+    inner: Arc<dyn Models>,
+    gone: AtomicBool,
+}
+
+impl Models for Configured {
+    fn model(&self, name: &str) -> Result<Model, String> {
+        if name == "large" && self.gone.load(Ordering::SeqCst) {
+            return Err("there is no model `large`".to_owned());
+        }
+        self.inner.model(name)
+    }
+}
+
+/// SPEC 3.5, 3.7, 9.5: a turn whose model is not configured any more is over and says so, also one that was left open: it is not taken
+/// up again and again, its calls have their results, and the conversation goes on with another model.
+#[tokio::test]
+async fn a_model_that_is_gone() {
+    for ledger in Ledger::all() {
+        let mut house = ledger.house([weather_call("Jena"), Act::text("by another")]);
+        let engine = &house.world.engine;
+        let models = Arc::new(Configured {
+            inner: Arc::clone(&engine.models),
+            gone: AtomicBool::new(false),
+        });
+        house.world.engine = Arc::new(Engine {
+            store: Arc::clone(&engine.store),
+            models: Arc::clone(&models) as Arc<dyn Models>,
+            tools: Arc::clone(&engine.tools),
+            owner: engine.owner.clone(),
+            asides: Arc::default(),
+            redactor: engine.redactor.clone(),
+            settings: RwLock::new(engine.settings()),
+        });
+        let house = House::of(house.world, settings());
+        let request = ChatRequest {
+            model: Some("large".to_owned()),
+            ..asks("?")
+        };
+        let start = house.chat(request).await.unwrap();
+        models.gone.store(true, Ordering::SeqCst);
+        let over = house.result(&for_tool(&start), "rain").await.unwrap();
+        let last = ended(&over);
+        assert_eq!(last.reason, StopReason::ModelFailed);
+        assert!(last.reply.contains("not_configured"), "{}", last.reply);
+        let session = house.session(&start.session).await;
+        assert_settled(&session);
+        assert_eq!(results(&session)[0].output, "rain");
+
+        let inherited = house.chat(goes_on(&start.session, "and now?")).await;
+        assert!(matches!(&inherited, Err(ServeError::Model(_))), "{inherited:?}");
+        let small = ChatRequest {
+            model: Some("small".to_owned()),
+            ..goes_on(&start.session, "and now?")
+        };
+        assert_replied(&house.chat(small).await.unwrap(), "by another");
+    }
 }
