@@ -157,8 +157,16 @@ async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &SessionId) 
             say_what_asks(&session, &jobs, redactor);
             return Ok(());
         }
-        Some(Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::AwaitClient(_) | Step::Done(_))
-        | None => return Ok(()),
+        Some(Step::AwaitClient(calls)) => {
+            for call in &calls {
+                let event = session.call_event(call);
+                let readable = event.map(|event| readable_call(&event.function.name, &event.function.arguments));
+                let line = format!("waits for its client: {} ({call})", readable.unwrap_or_default());
+                eprint_line(&redactor.redact(&line));
+            }
+            return Ok(());
+        }
+        Some(Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::Done(_)) | None => return Ok(()),
     };
     for call in &calls {
         let event = session.call_event(call);

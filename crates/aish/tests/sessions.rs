@@ -228,18 +228,57 @@ fn goes_on_with_another_model() {
     assert_eq!(second.only_request().roles(), "system user assistant user");
 }
 
-/// Appends events to the only session the way a newer aish would.
-fn written_by_a_newer_aish(sandbox: &Sandbox, kind: &str, data: &str) {
-    let id = SessionId::new(only_session(sandbox));
-    let expected = u64::try_from(only_export(sandbox).len()).unwrap();
+/// Appends events to the ledger.
+fn append(sandbox: &Sandbox, id: &SessionId, expected: usize, drafts: Vec<Draft>) {
     let store = SqliteStore::new(sandbox.ledger());
-    let draft = Draft::new(0, "something new", Body::decode(kind, data).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let append = store.append(&id, expected, vec![draft], 1, Durability::Synced, None);
+    let expected = u64::try_from(expected).unwrap();
+    let append = store.append(id, expected, drafts, 1, Durability::Synced, None);
     runtime.block_on(append).unwrap();
+}
+
+/// Appends events to the only session the way a newer aish would.
+fn written_by_a_newer_aish(sandbox: &Sandbox, kind: &str, data: &str) {
+    let id = SessionId::new(only_session(sandbox));
+    let draft = Draft::new(0, "something new", Body::decode(kind, data).unwrap());
+    append(sandbox, &id, only_export(sandbox).len(), vec![draft]);
+}
+
+/// SPEC 9.2, 10.4: a session that waits for a client to run its tool says so: nobody is asked for a yes that nothing waits for.
+#[test]
+fn a_turn_that_waits_for_its_client() {
+    let server = server();
+    let sandbox = Sandbox::with_model(&server);
+    sandbox.run(&["-p", "one"]).success();
+    let id = SessionId::from_parts(1, 1);
+    let event =
+        |kind: &str, content: &str, data: Value| Draft::new(1, content, Body::decode(kind, &data.to_string()).unwrap());
+    let call = json!({"id": "call_1_1", "type": "function", "function": {"name": "take_photo", "arguments": "{}"}, "reply_id": "reply_1_1"});
+    let gated = json!({"call_id": "call_1_1", "verdict": "allow", "rule": "the client executes it", "digest": "d".repeat(64), "source": "client"});
+    let drafts = vec![
+        event("turn_started", "turn 1 started", json!({"served": {}})),
+        event("user", "a photo, please", Value::Null),
+        event("assistant", "", json!({"reply_id": "reply_1_1", "stop": "tool_calls"})),
+        event("tool_call", "take_photo()", call),
+        event("call_gated", "call_1_1: allow", gated),
+        event(
+            "suspended",
+            "waits for call_1_1",
+            json!({"continuation": "br-1-1", "call_id": "call_1_1"}),
+        ),
+    ];
+    append(&sandbox, &id, 0, drafts);
+    let waits = "[aish] waits for its client: take_photo() (call_1_1)";
+    let shown = sandbox.run(&["sessions", "show", id.as_str()]);
+    let resumed = sandbox.run(&["resume", id.as_str()]).exits(3);
+    for told in [shown.stderr, resumed.stderr] {
+        assert!(told.contains(waits) && !told.contains("approve"), "{told}");
+    }
+    let events = export(&sandbox, id.as_str());
+    assert_eq!(events.len(), 6, "{events:?}");
 }
 
 /// SPEC 2.4: an event of an unknown kind is kept and exported as it is, and its session is not continued.

@@ -147,7 +147,7 @@ impl<'a> Front<'a> {
                     }
                     return Ok(Ended::Waiting(self.leave_asking(driver, &questions)));
                 }
-                Outcome::AwaitingClient(pending) => return Ok(Ended::Waiting(self.leave_waiting(driver, &pending))),
+                Outcome::AwaitingClient(pending) => return Ok(Ended::Waiting(self.leave_to_client(driver, &pending))),
             };
             let Some(tty) = Tty::open() else {
                 return Ok(Ended::Waiting(self.leave_waiting(driver, &pending)));
@@ -325,6 +325,19 @@ impl<'a> Front<'a> {
                 "or from a script: aish resume {id} --approve {call_id}:{digest}, or --deny {call_id}"
             ));
         }
+        APPROVAL_NEEDED
+    }
+
+    /// The same, where calls are the client's to execute: nobody here can answer for it (SPEC 9.2).
+    fn leave_to_client(&self, driver: &Driver, pending: &[Pending]) -> u8 {
+        if self.output == Output::Json {
+            self.print_json(&object(driver, "", "pending", pending, &Value::Null));
+        }
+        for call in pending {
+            self.say(&format!("waits for its client: {} ({})", call.readable, call.call_id));
+        }
+        let id = driver.session().id();
+        self.say(&format!("session {id} goes on when the client answers (`aish serve`)"));
         APPROVAL_NEEDED
     }
 
