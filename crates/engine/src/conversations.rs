@@ -37,6 +37,9 @@ use running::{Over, Running, gone, on_its_own};
 /// Characters of one result that a model is shown in a served turn (SPEC 9.3).
 const RESULT_CHARS_MAX: usize = 6_000;
 
+/// A name that no session has: whose lease is taken to see whether the ledger can be written.
+const NO_SESSION: &str = "no-session";
+
 /// What holds for all conversations.
 #[derive(Clone, Debug)]
 pub struct ConversationsSettings {
@@ -207,6 +210,19 @@ impl Conversations {
         Ok(self.open(session).await?.told_at(seq))
     }
 
+    /// Writes something to the ledger that is of no session, to see whether it takes it.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn try_ledger(&self) -> Result<(), ServeError> {
+        let (session, now) = (SessionId::new(NO_SESSION), now_ms());
+        // It is past as soon as it is there: nobody waits for it, and whoever comes next writes again.
+        match self.engine.store.acquire(&session, &self.engine.owner, now, now).await {
+            Ok(_) | Err(StoreError::Leased { .. }) => Ok(()),
+            Err(failed) => Err(failed.into()),
+        }
+    }
+
     /// How many sessions of the ledger wait.
     ///
     /// # Errors
@@ -374,7 +390,7 @@ impl Conversations {
             return Ok(());
         };
         match turn.suspended().cloned() {
-            Some(suspended) if suspended.expires.is_some_and(|expires| expires <= now_ms()) => {
+            Some(suspended) if suspended.is_over(now_ms()) => {
                 let before = driver.session().last_seq();
                 driver.expire(&suspended).await?;
                 self.ran_until(driver, before);

@@ -42,6 +42,7 @@ mod proposals;
 mod questions;
 mod run;
 mod served;
+mod settled;
 mod standing;
 mod steering;
 mod told;
@@ -62,12 +63,13 @@ pub use notice::{Notice, Notices};
 pub use offered::{Offered, Supply};
 pub use proposals::{JudgedCommand, LastReply, Proposals};
 pub use served::{Claim, Reply, ServeError};
+pub use settled::Settled;
 pub use standing::{Envelope, Final, Standing, Waited, Waiting};
-pub use told::{Telling, is_told};
 pub use steering::{Steered, Steering};
+pub use told::{Telling, is_told};
 
 /// What the ledger holds, for front ends that reach it through the engine.
-pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, WaitingCount, export::jsonl_line};
+pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount, export::jsonl_line};
 
 /// A model ready to be asked.
 #[derive(Clone)]

@@ -5,15 +5,11 @@
 
 use crate::EngineError;
 use crate::driver::Driver;
+use crate::told::{Telling, is_told};
 use aish_core::Digest;
-use aish_core::event::{Answer, Body, CallGated, CallSource, Event, Suspended, ToolCall, readable_call};
+use aish_core::event::{Body, Event, Suspended, readable_call};
 use aish_core::id::{CallId, ContinuationId, SessionId};
-use aish_core::policy::Verdict;
-use aish_core::projection::repaired_arguments;
 use aish_core::turn::{Step, StopReason, Turn};
-
-/// What a client is told to do about a call that asks something in the middle.
-const ANSWERED_ELSEWHERE: &str = "It can be declined here, and answered at a terminal (aish --resume)";
 
 /// Where a turn stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,8 +84,7 @@ impl Driver {
             .events()
             .iter()
             .filter(|event| event.turn == turn && event.seq > seq);
-        let told = after.find(|event| matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_)));
-        match told {
+        match after.find(|event| is_told(event)) {
             Some(event) => Standing::Told(Box::new(self.envelope(turn, event))),
             None => Standing::Running,
         }
@@ -102,13 +97,19 @@ impl Driver {
         Some(self.envelope(turn, ended))
     }
 
+    /// What an event told the client, if it told anything.
+    pub(crate) fn told_at(&self, seq: u64) -> Option<Envelope> {
+        let mut events = self.session.events().iter().rev();
+        let told = events.find(|event| event.seq == seq).filter(|event| is_told(event))?;
+        Some(self.envelope(told.turn, told))
+    }
+
     /// What its client was told last, and the event that said it: unless the turn has gone on since, or nothing was asked yet.
     pub fn last_told(&self) -> Option<(u64, Envelope)> {
         let turn = self.session.turn()?;
         if turn.ended().is_none() && turn.suspended().is_none() {
             return None;
         }
-        let is_told = |event: &&Event| matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_));
         let mut events = self.session.events().iter().rev();
         let told = events.find(|event| event.turn == turn.number() && is_told(event))?;
         Some((told.seq, self.envelope(turn.number(), told)))
@@ -133,26 +134,12 @@ impl Driver {
     }
 
     fn envelope(&self, turn: u64, at: &Event) -> Envelope {
+        let mut telling = Telling::default();
         let events = self.session.events().iter();
-        let so_far = Told::of(events.filter(|event| event.turn == turn && event.seq <= at.seq));
-        let waited = if let Body::Suspended(data) = &at.body {
-            so_far.waited(data)
-        } else {
-            None
-        };
-        Envelope {
-            session: self.session.id().clone(),
-            turn,
-            model: so_far.model.to_owned(),
-            tools_used: so_far.tools_used(),
-            reply: waited.unwrap_or_else(|| {
-                let finished = self.finished_turn(turn);
-                Waiting::ForNothing(Final {
-                    reply: finished.reply,
-                    reason: finished.reason,
-                })
-            }),
+        for event in events.filter(|event| event.turn == turn && event.seq <= at.seq) {
+            telling.take(event);
         }
+        telling.envelope(at)
     }
 
     /// The suspension of what the open turn waits for now, to be recorded; `None` where it waits for nobody.
@@ -175,114 +162,6 @@ impl Driver {
     /// The ledger cannot be read.
     pub async fn refresh(&mut self) -> Result<(), EngineError> {
         self.catch_up().await
-    }
-}
-
-/// What a client was told of a turn up to some event: nothing that came later changes it.
-#[derive(Default)]
-struct Told<'a> {
-    model: &'a str,
-    calls: Vec<ToldCall<'a>>,
-    /// Which of the calls ran or were handed to the client, in order.
-    used: Vec<&'a CallId>,
-}
-
-/// A call, as far as it had got.
-struct ToldCall<'a> {
-    call: &'a ToolCall,
-    gated: Option<&'a CallGated>,
-    answered: Option<Answer>,
-    asks: &'a [String],
-}
-
-impl ToldCall<'_> {
-    fn awaits_answer(&self) -> bool {
-        self.answered.is_none() && self.gated.is_some_and(|gated| gated.verdict == Verdict::Ask)
-    }
-
-    /// It is the client's, and nobody has to say yes first.
-    fn is_at_client(&self) -> bool {
-        let is_clients = self.gated.is_some_and(|gated| gated.source == CallSource::Client);
-        is_clients && !self.awaits_answer() && self.answered != Some(Answer::Deny)
-    }
-}
-
-impl<'a> Told<'a> {
-    fn of(events: impl Iterator<Item = &'a Event>) -> Self {
-        let mut told = Self::default();
-        for event in events {
-            if let Body::TurnStarted(data) = &event.body {
-                told.model = &data.model;
-            } else if let Body::Assistant(data) = &event.body {
-                told.model = data.model.as_deref().unwrap_or(told.model);
-            } else if let Body::ToolCall(call) = &event.body {
-                told.calls.push(ToldCall {
-                    call,
-                    gated: None,
-                    answered: None,
-                    asks: &[],
-                });
-            } else if let Body::CallGated(data) = &event.body {
-                told.with(&data.call_id, |call| call.gated = Some(data));
-            } else if let Body::CallAnswered(data) = &event.body {
-                told.with(&data.call_id, |call| call.answered = Some(data.answer));
-            } else if let Body::CallSuspended(data) = &event.body {
-                told.with(&data.call_id, |call| call.asks = &data.asks);
-            } else if let Body::CallStarted(data) = &event.body {
-                told.used(&data.call_id);
-            } else if let Body::Suspended(data) = &event.body
-                && let Some(id) = &data.call_id
-                && told.call(id).is_some_and(ToldCall::is_at_client)
-            {
-                told.used(id);
-            }
-        }
-        told
-    }
-
-    fn with(&mut self, id: &CallId, change: impl FnOnce(&mut ToldCall<'a>)) {
-        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.call.id == *id) {
-            change(call);
-        }
-    }
-
-    fn call(&self, id: &CallId) -> Option<&ToldCall<'a>> {
-        self.calls.iter().rev().find(|call| call.call.id == *id)
-    }
-
-    fn used(&mut self, id: &'a CallId) {
-        if !self.used.contains(&id) {
-            self.used.push(id);
-        }
-    }
-
-    fn tools_used(&self) -> Vec<String> {
-        let calls = self.used.iter().filter_map(|id| self.call(id));
-        calls.map(|call| call.call.function.name.clone()).collect()
-    }
-
-    /// What a suspension waits for, as it was asked then.
-    fn waited(&self, suspended: &Suspended) -> Option<Waiting> {
-        let call = self.call(suspended.call_id.as_ref()?)?;
-        let rule = call.gated.map(|gated| gated.rule.clone()).unwrap_or_default();
-        let waited = Waited {
-            continuation: suspended.continuation.clone(),
-            call_id: call.call.id.clone(),
-            tool: call.call.function.name.clone(),
-            input: repaired_arguments(&call.call.function.arguments),
-            digest: call.gated.and_then(|gated| gated.digest.clone()),
-            reason: if call.asks.is_empty() {
-                rule
-            } else {
-                format!("it asks: {}. {ANSWERED_ELSEWHERE}", call.asks.join("; "))
-            },
-            expires: suspended.expires,
-        };
-        Some(if call.is_at_client() {
-            Waiting::ForTool(waited)
-        } else {
-            Waiting::ForApproval(waited)
-        })
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a driver tells of its session: views of the fold, nothing remembered beside it.
 
 use crate::driver::Driver;
+use crate::told::ReplyText;
 use crate::{ContextFill, Finished, Notices, Pending, Questioned};
-use aish_core::event::{Body, Event, ReplyStop, Usage};
+use aish_core::event::{Body, Event, Usage};
 use aish_core::turn::{Call, Job, Step, StopReason, Turn};
 
 impl Driver {
@@ -94,27 +95,13 @@ impl Driver {
     /// What a turn came to; one that has not ended counts as cancelled.
     pub(crate) fn finished_turn(&self, turn: u64) -> Finished {
         let mut reason = StopReason::Cancelled;
-        let mut reply = String::new();
-        let mut closing = String::new();
+        let mut text = ReplyText::default();
         let mut usage = Usage::default();
         let mut model = None;
-        let mut is_paused = false;
         for event in self.session.events().iter().filter(|event| event.turn == turn) {
+            text.take(event);
             if let Body::Assistant(data) = &event.body {
-                let text = if data.stop == ReplyStop::Closing {
-                    &mut closing
-                } else {
-                    &mut reply
-                };
-                if !is_paused {
-                    text.clear();
-                }
-                // A reply that its provider paused goes on in the next one.
-                is_paused = data.stop == ReplyStop::Paused;
-                text.push_str(&event.content);
                 model = data.model.clone().or(model);
-            } else if let Body::ToolCall(_) = &event.body {
-                reply.clear();
             } else if let Body::Usage(more) = &event.body {
                 usage.input_tokens = usage.input_tokens.saturating_add(more.input_tokens);
                 usage.output_tokens = usage.output_tokens.saturating_add(more.output_tokens);
@@ -126,19 +113,14 @@ impl Driver {
                 reason = ended.reason;
             }
         }
-        let said = reply.clone();
-        if !reply.is_empty() && !closing.is_empty() {
-            reply.push('\n');
-        }
-        reply.push_str(&closing);
         let problem = match reason {
             StopReason::ModelFailed | StopReason::Truncated => Some(self.problem()),
             StopReason::End | StopReason::Limit | StopReason::Declined | StopReason::Cancelled => None,
         };
         Finished {
             reason,
-            reply,
-            said,
+            reply: text.whole(),
+            said: text.said,
             usage,
             model,
             problem,

@@ -2,9 +2,10 @@
 //! `{"error":{"kind","message","hint"?}}` (SPEC 9.8).
 //!
 //! The kind is a word for programs: it never changes. The message is for whoever wrote the client; what may only be in the log is
-//! not in it.
+//! the [`Cause`], which goes beside the answer and never into it.
 
-use aish_engine::{EngineError, ServeError};
+use aish_core::id::SessionId;
+use aish_engine::{EngineError, Fault, ServeError, StoreError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -16,12 +17,14 @@ const RETRY_AFTER_S: u32 = 2;
 /// Characters of a message: it may quote what the client wrote.
 const MESSAGE_CHARS_MAX: usize = 400;
 
-/// All that a client is told of a ledger that fails.
-const LEDGER_FAILED: &str = "the ledger cannot be read or written now";
-
-/// Among the extensions of an answer: the ledger failed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LedgerFailed;
+/// Among the extensions of an answer: why it is a refusal, for the log alone. It may name places and people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// Whose fault it is.
+    pub(crate) fault: Fault,
+    /// What went wrong, one line.
+    pub(crate) text: String,
+}
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])* $kind:ident $word:literal $status:ident,)*) => {
@@ -114,6 +117,8 @@ pub struct ApiError {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    cause: Option<Cause>,
+    session: Option<SessionId>,
 }
 
 /// The body of a refusal.
@@ -143,6 +148,8 @@ impl ApiError {
             kind,
             message: message.as_ref().chars().take(MESSAGE_CHARS_MAX).collect(),
             hint: None,
+            cause: None,
+            session: None,
         }
     }
 
@@ -151,6 +158,24 @@ impl ApiError {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Says of which session it is, to the log.
+    #[must_use]
+    pub(crate) fn of_session(mut self, session: &SessionId) -> Self {
+        self.session = Some(session.clone());
+        self
+    }
+
+    fn caused(mut self, fault: Fault, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.cause = Some(Cause { fault, text });
+        self
+    }
+
+    /// Why, as far as only the log may know.
+    pub(crate) fn cause(&self) -> Option<&Cause> {
+        self.cause.as_ref()
     }
 
     /// Its kind.
@@ -180,8 +205,11 @@ impl IntoResponse for ApiError {
         *response.status_mut() = self.kind.status();
         // What is counted and written down: not all that is known may be said.
         response.extensions_mut().insert(self.kind);
-        if self.message == LEDGER_FAILED {
-            response.extensions_mut().insert(LedgerFailed);
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(cause);
+        }
+        if let Some(session) = self.session {
+            response.extensions_mut().insert(session);
         }
         let mut set = |name: HeaderName, value: HeaderValue| response.headers_mut().insert(name, value);
         set(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -212,9 +240,9 @@ impl From<ServeError> for ApiError {
             ServeError::ToolTaken { .. } => refused(ErrorKind::ToolNameTaken),
             ServeError::CallUnnamed(_) => refused(ErrorKind::CallIdRequired),
             ServeError::Model(_) => refused(ErrorKind::UnknownModel),
-            // Why may name places and people: it is for the log.
-            ServeError::Stopped(_) => Self::new(ErrorKind::Unavailable, "the turn could not go on here")
-                .hint("send the same request again: what is in the ledger counts"),
+            ServeError::Stopped(problem) => Self::new(ErrorKind::Unavailable, "the turn could not go on here")
+                .hint("send the same request again: what is in the ledger counts")
+                .caused(Fault::Other, problem),
             ServeError::Engine(error) => Self::from_engine(error),
         }
     }
@@ -235,13 +263,14 @@ impl ApiError {
             EngineError::AnsweredOtherwise(_) => refused(ErrorKind::AlreadyAnswered),
             EngineError::Model(_) => refused(ErrorKind::UnknownModel),
             EngineError::Paused(_) => ServeError::Draining.into(),
-            // What a database says may name places and people: it is for the log.
-            EngineError::Store(_) => Self::ledger(),
+            // Coming again does not mend it.
+            EngineError::Store(StoreError::Format(problem)) => {
+                Self::new(ErrorKind::Internal, "what the ledger holds there cannot be read")
+                    .caused(Fault::Other, problem)
+            }
+            EngineError::Store(failed) => Self::new(ErrorKind::Unavailable, "the ledger cannot be read or written now")
+                .caused(Fault::of(error), failed.to_string()),
         }
-    }
-
-    fn ledger() -> Self {
-        Self::new(ErrorKind::Unavailable, LEDGER_FAILED)
     }
 }
 

@@ -61,6 +61,9 @@ pub(crate) struct RequestLine<'a> {
     pub(crate) bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<&'a str>,
+    /// Why it could not be answered, where that is the server's fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<&'a str>,
 }
 
 /// A run of a turn.
@@ -173,7 +176,7 @@ fn as_text(unix_ms: u64, line: &Line<'_>) -> String {
     let _ = match line {
         Line::Request(line) => write!(
             text,
-            "{} {} {} {} ms, {} bytes, request {}{}",
+            "{} {} {} {} ms, {} bytes, request {}{}{}",
             line.method,
             line.route,
             line.status,
@@ -182,6 +185,7 @@ fn as_text(unix_ms: u64, line: &Line<'_>) -> String {
             line.request_id,
             line.session
                 .map_or_else(String::new, |session| format!(", session {session}")),
+            line.problem.map_or_else(String::new, |problem| format!(": {problem}")),
         ),
         Line::Turn(line) => write!(
             text,
@@ -237,6 +241,7 @@ mod tests {
             duration_ms: 12,
             bytes: 345,
             session: Some("s-1"),
+            problem: (status >= 500).then_some("no\nspace"),
         })
     }
 
@@ -290,7 +295,7 @@ mod tests {
         assert_eq!(lines.len(), 2, "{text}");
         assert_eq!(
             lines[0],
-            "2026-11-21T23:59:59.042Z error POST /api/chat 503 12 ms, 345 bytes, request r-1, session s-1"
+            "2026-11-21T23:59:59.042Z error POST /api/chat 503 12 ms, 345 bytes, request r-1, session s-1: no\\nspace"
         );
         assert!(
             lines[1].contains("turn 3 of session s-1: end, model desk") && !text.contains('\u{1b}'),

@@ -3,21 +3,15 @@
 //! Plain HTML, style sheets and modules from `crates/server/page`, served as they are written: nothing is built, nothing is loaded from
 //! elsewhere. The page holds no data: what it shows it asks the API for, with the token that its user gave it, so that these files need
 //! none. It believes no text: [`HEADERS`] forbid all code that is not in these files, and `page/dom.js` is the only one that writes.
-//!
-//! ```
-//! let page = aish_server::page::Page::new();
-//! let index = page.file("/").expect("the page has a beginning");
-//! assert_eq!(index.content_type, "text/html; charset=utf-8");
-//! ```
 
 use std::hash::{DefaultHasher, Hasher};
 
 /// What code and what else the page may load: its own files. `require-trusted-types-for` makes a browser refuse to read text as markup.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' \
+pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' \
      data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Headers of every file, besides `Content-Type` and `ETag`.
-pub const HEADERS: [(&str, &str); 6] = [
+pub(crate) const HEADERS: [(&str, &str); 6] = [
     ("content-security-policy", CONTENT_SECURITY_POLICY),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
@@ -31,12 +25,12 @@ const HTML: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// A file under this path is the one of that name in `crates/server/page`.
-const FOLDER: &str = "/page/";
+/// The file that the page begins with.
+pub(crate) const INDEX: &str = "index.html";
 
 /// Name, type and content of every file.
 const FILES: [(&str, &str, &str); 22] = [
-    ("index.html", HTML, include_str!("../page/index.html")),
+    (INDEX, HTML, include_str!("../page/index.html")),
     ("style.css", STYLE, include_str!("../page/style.css")),
     ("frame.css", STYLE, include_str!("../page/frame.css")),
     ("conversation.css", STYLE, include_str!("../page/conversation.css")),
@@ -62,25 +56,25 @@ const FILES: [(&str, &str, &str); 22] = [
 
 /// One file of the page.
 #[derive(Clone, Debug)]
-pub struct PageFile {
+pub(crate) struct PageFile {
     /// Its `Content-Type`.
-    pub content_type: &'static str,
+    pub(crate) content_type: &'static str,
     /// Its `ETag`, with the quotes: the same for the same bytes.
-    pub etag: String,
+    pub(crate) etag: String,
     /// All of it.
-    pub bytes: &'static [u8],
+    pub(crate) bytes: &'static [u8],
     name: &'static str,
 }
 
 /// The files of the page.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub(crate) struct Page {
     files: Vec<PageFile>,
 }
 
 impl Page {
     /// Reads nothing and waits for nothing: the files are in the program.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let files = FILES.iter().map(|(name, content_type, text)| PageFile {
             content_type,
             etag: tag(text),
@@ -90,14 +84,9 @@ impl Page {
         Self { files: files.collect() }
     }
 
-    /// The file at this path of a request: `/` or `/page/NAME`, as it was sent, without a query.
-    pub fn file(&self, path: &str) -> Option<&PageFile> {
-        let wanted = if path == "/" {
-            "index.html"
-        } else {
-            path.strip_prefix(FOLDER)?
-        };
-        self.files.iter().find(|file| file.name == wanted)
+    /// The file of this name.
+    pub(crate) fn file(&self, name: &str) -> Option<&PageFile> {
+        self.files.iter().find(|file| file.name == name)
     }
 }
 
@@ -159,24 +148,16 @@ mod tests {
         let tags: BTreeSet<&str> = page.files.iter().map(|file| file.etag.as_str()).collect();
         assert_eq!(tags.len(), FILES.len());
         for (name, _, text) in FILES {
-            assert_eq!(page.file(&format!("/page/{name}")).unwrap().bytes, text.as_bytes());
+            assert_eq!(page.file(name).unwrap().bytes, text.as_bytes());
             for (from, quote) in [("from './", '\''), ("href=\"page/", '"'), ("src=\"page/", '"')] {
                 for other in text.split(from).skip(1).filter_map(|rest| rest.split(quote).next()) {
                     assert!(served.contains(other), "{name} asks for {other}");
                 }
             }
         }
-        assert_eq!(page.file("/").unwrap().content_type, HTML);
-        for path in [
-            "",
-            "/page/",
-            "/page",
-            "/page/../page/app.js",
-            "/page//app.js",
-            "/app.js",
-            "/page/Cargo.toml",
-        ] {
-            assert!(page.file(path).is_none(), "{path}");
+        assert_eq!(page.file(INDEX).unwrap().content_type, HTML);
+        for name in ["", "/", "../page/app.js", "/app.js", "page/app.js", "Cargo.toml"] {
+            assert!(page.file(name).is_none(), "{name}");
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 pub(crate) const KEY_CHARS_MAX: usize = 255;
 /// Bytes of a message, or of instructions: no model reads more, and each turn that runs holds several copies.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// Characters of the reason for a no: it is a sentence to the model.
+const REASON_CHARS_MAX: usize = 2_000;
 /// Bytes of the schemas of one request: they are built in memory before anybody looks at them closely.
 const SCHEMAS_BYTES_MAX: usize = 512 * 1024;
 
@@ -93,6 +95,7 @@ pub(crate) struct ApprovalBody {
     pub(crate) answer: Decision,
     /// Why not, for the model.
     #[serde(default)]
+    #[cfg_attr(test, schemars(length(max = REASON_CHARS_MAX)))]
     pub(crate) reason: Option<String>,
     /// Whether to answer with an event stream; so does `Accept: text/event-stream`.
     #[serde(default)]
@@ -123,6 +126,19 @@ impl ChatBody {
             )));
         }
         self.tools.as_deref().map(declared).transpose()
+    }
+}
+
+impl ApprovalBody {
+    /// Whether what it says is within its bounds.
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        if reason.chars().nth(REASON_CHARS_MAX).is_some() {
+            return Err(invalid(format!(
+                "`reason` is longer than {REASON_CHARS_MAX} characters"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -206,6 +222,19 @@ mod tests {
         );
         let blank = parse::<ChatBody>(b"{\"message\":\" \\n\"}").unwrap();
         assert!(blank.check().is_err());
+    }
+
+    /// SPEC 9.8: the reason for a no is a sentence, in characters of any length.
+    #[test]
+    fn reasons() {
+        let check = |reason: &str| {
+            let body = json!({"call_id": "a", "digest": "b", "answer": "deny", "reason": reason}).to_string();
+            parse::<ApprovalBody>(body.as_bytes()).and_then(|body| body.check())
+        };
+        assert!(check(&"é".repeat(REASON_CHARS_MAX)).is_ok());
+        let refused = check(&"é".repeat(REASON_CHARS_MAX + 1)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
+        assert!(refused.message().contains("`reason`"), "{refused:?}");
     }
 
     /// SPEC 9.4: a key names a route and what it was told; what is no key is refused.

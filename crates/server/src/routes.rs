@@ -2,6 +2,7 @@
 
 mod conversation;
 mod events;
+mod page;
 pub(crate) mod probes;
 pub(crate) mod sessions;
 
@@ -38,10 +39,28 @@ pub(crate) const METRICS: &str = "/metrics";
 pub(crate) const OPENAPI: &str = "/openapi.json";
 /// The page.
 const PAGE: &str = "/";
-/// What a path is called that leads nowhere.
-const NO_ROUTE: &str = "none";
 /// A file of the page.
 const PAGE_FILE: &str = "/page/{name}";
+/// What a path is called that leads nowhere.
+const NO_ROUTE: &str = "none";
+/// All of them.
+const ROUTES: [&str; 13] = [
+    CHAT,
+    SESSIONS,
+    SESSION,
+    TOOL_RESULT,
+    APPROVAL,
+    EVENTS,
+    CANCEL,
+    HEALTHZ,
+    READYZ,
+    METRICS,
+    OPENAPI,
+    PAGE,
+    PAGE_FILE,
+];
+/// Characters of an id in a path that is written down.
+const ID_CHARS_MAX: usize = 80;
 
 /// What all routes share.
 #[derive(Clone)]
@@ -70,8 +89,8 @@ pub(crate) fn router(conversations: Arc<Conversations>, telemetry: Arc<Telemetry
         .route(HEALTHZ, get(probes::healthz))
         .route(READYZ, get(probes::readyz))
         .route(OPENAPI, get(probes::openapi))
-        .route(PAGE, get(probes::page))
-        .route(PAGE_FILE, get(probes::page))
+        .route(PAGE, get(page::index))
+        .route(PAGE_FILE, get(page::file))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .with_state(shared)
@@ -79,31 +98,30 @@ pub(crate) fn router(conversations: Arc<Conversations>, telemetry: Arc<Telemetry
 
 /// Whether a path needs no token: probes say nothing of anybody, and the page holds no data.
 pub(crate) fn is_open(path: &str) -> bool {
-    matches!(path, HEALTHZ | READYZ | PAGE) || path.starts_with("/page/")
+    matches!(pattern(path), HEALTHZ | READYZ | PAGE | PAGE_FILE)
 }
 
 /// Which of the routes a path is of, for what is counted and written down: never the path itself.
 pub(crate) fn pattern(path: &str) -> &'static str {
-    let of_a_session = |rest: &str| match rest.split_once('/').map(|(_, what)| what) {
-        None => SESSION,
-        Some("tool_result") => TOOL_RESULT,
-        Some("approval") => APPROVAL,
-        Some("cancel") => CANCEL,
-        Some("events") => EVENTS,
-        Some(_) => NO_ROUTE,
-    };
-    let fixed = [CHAT, SESSIONS, HEALTHZ, READYZ, METRICS, OPENAPI, PAGE];
-    if let Some(found) = fixed.into_iter().find(|fixed| *fixed == path) {
-        return found;
-    }
-    if let Some(rest) = path.strip_prefix("/api/sessions/") {
-        return of_a_session(rest);
-    }
-    if path.starts_with("/page/") {
-        PAGE_FILE
-    } else {
-        NO_ROUTE
-    }
+    let found = ROUTES.into_iter().find(|pattern| is_of(pattern, path));
+    found.unwrap_or(NO_ROUTE)
+}
+
+/// Whether a path is of a pattern: part by part the same, where a name in braces is any part.
+fn is_of(pattern: &str, path: &str) -> bool {
+    let mut parts = path.split('/');
+    let mut known = pattern.split('/');
+    known.all(|known| {
+        let part = parts.next();
+        part.is_some_and(|part| part == known || (known.starts_with('{') && !part.is_empty()))
+    }) && parts.next().is_none()
+}
+
+/// The id of a session or a continuation in a path, as far as it looks like one.
+pub(crate) fn id_in(path: &str) -> Option<&str> {
+    let id = path.strip_prefix(SESSIONS)?.strip_prefix('/')?.split('/').next()?;
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    (is_plain && (1..=ID_CHARS_MAX).contains(&id.len())).then_some(id)
 }
 
 async fn unknown(uri: Uri) -> ApiError {
@@ -114,4 +132,43 @@ async fn unknown(uri: Uri) -> ApiError {
 async fn wrong_method(uri: Uri) -> ApiError {
     let problem = format!("not by this method: {}", uri.path());
     ApiError::new(ErrorKind::MethodNotAllowed, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC 9.8: what is counted and written down of a path is which route it is of, and an id that looks like one.
+    #[test]
+    fn patterns() {
+        let check = |path: &str, expect: &str, id: Option<&str>| {
+            assert_eq!((pattern(path), id_in(path)), (expect, id), "{path}");
+        };
+        for route in ROUTES {
+            check(
+                &route.replace("{id}", "br-1-a").replace("{name}", "app.js"),
+                route,
+                route.contains("{id}").then_some("br-1-a"),
+            );
+        }
+        for nowhere in [
+            "",
+            "//",
+            "/api/sessions/",
+            "/api/chat/",
+            "/page/",
+            "/page/a/b",
+            "/api/sessions/a/b",
+            "/apix",
+        ] {
+            assert_eq!(pattern(nowhere), NO_ROUTE, "{nowhere}");
+            assert!(!is_open(nowhere), "{nowhere}");
+        }
+        check("/api/sessions/a%20b", SESSION, None);
+        check(
+            &format!("/api/sessions/{}", "x".repeat(ID_CHARS_MAX + 1)),
+            SESSION,
+            None,
+        );
+    }
 }

@@ -4,6 +4,9 @@
 //! follows the engine's [`Reader`], whose items are made into bytes once for all readers. One that finds an event missing reads the
 //! ledger again. Nothing is kept for a reader but its place, one page, and its place in the ring: whoever does not take what is sent
 //! is cut by the listener, whoever falls behind by a whole ring is cut here, and no turn waits for either.
+//!
+//! Of a session, each event that says where a turn stands is followed by that envelope, which is folded from the events that the
+//! reader was sent ([`Telling`]): what races in the session can neither lose nor repeat one.
 
 mod frame;
 
@@ -11,9 +14,11 @@ mod frame;
 pub(crate) use frame::Delta;
 
 use crate::error::ApiError;
+use crate::pages::Pages;
 use crate::telemetry::Open;
+use aish_core::event::Event;
 use aish_core::id::SessionId;
-use aish_engine::{Conversations, Live, Reader, ServeError, Ticket};
+use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, is_told};
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt as _;
@@ -31,15 +36,13 @@ use std::time::Duration;
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// How long a stream says nothing before it says that it lives.
 const KEEP_ALIVE_S: u64 = 15;
-/// Events that are read from the ledger at a time: one may be a megabyte.
-const EVENTS_AT_ONCE: usize = 16;
 
 /// What a stream is of.
 enum Scope {
     /// One turn after one request, up to what the request comes to; the place of that request.
     Turn(Box<Ticket>),
-    /// A session, for ever; whether its reader was told where it stands.
-    Session { told: bool },
+    /// A session, for ever.
+    Session(Box<Telling>),
 }
 
 /// Where a reader is.
@@ -62,11 +65,14 @@ struct Follower {
     phase: Phase,
     /// The last event that was sent, or that the reader had.
     last: u64,
+    /// The event whose envelope was sent last.
+    last_told: u64,
     /// Up to where the ledger was read again: an event that was told of is there.
     read_until: u64,
+    pages: Pages,
     frames: VecDeque<Bytes>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _open: Open,
+    open: Open,
 }
 
 /// The stream of a turn after the request that began it or went on with it, up to its envelope.
@@ -80,7 +86,7 @@ pub(crate) fn of_turn(conversations: Arc<Conversations>, mut ticket: Ticket, ope
 
 /// The stream of a session after one of its events.
 pub(crate) fn of_session(conversations: Arc<Conversations>, place: (SessionId, u64), open: Open) -> Response {
-    let scope = Scope::Session { told: false };
+    let scope = Scope::Session(Box::default());
     respond(Follower::new(conversations, place, (scope, Phase::Reading(None)), open))
 }
 
@@ -97,11 +103,13 @@ pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
 }
 
 fn respond(follower: Follower) -> Response {
+    let mut response = Response::new(());
+    follower.open.mark(&mut response);
     let frames = unfold(follower, async |mut follower| {
         let frame = follower.next().await?;
         Some((Ok::<_, Infallible>(frame), follower))
     });
-    let mut response = Response::new(Body::from_stream(frames));
+    let mut response = response.map(|()| Body::from_stream(frames));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     // nginx collects an answer unless it is told not to.
@@ -124,9 +132,11 @@ impl Follower {
             scope,
             phase,
             last,
+            last_told: 0,
             read_until: 0,
+            pages: Pages::new(),
             frames: VecDeque::new(),
-            _open: open,
+            open,
         }
     }
 
@@ -148,14 +158,14 @@ impl Follower {
     /// Reads one page of the ledger.
     async fn read(&mut self, reader: Option<Reader>) {
         let page = self
-            .conversations
-            .events(&self.session, self.last, EVENTS_AT_ONCE)
+            .pages
+            .next(&self.conversations, (&self.session, self.last), usize::MAX)
             .await;
         let page = match page {
             Ok(page) => page,
             Err(error) => return self.fail(error),
         };
-        for event in &page {
+        for event in &page.events {
             self.last = event.seq;
             let frame = frame::event(&self.conversations, &self.session, event);
             self.frames.push_back(frame.into());
@@ -163,10 +173,12 @@ impl Follower {
                 self.phase = Phase::Ending;
                 return;
             }
+            if let Err(error) = self.tell(event).await {
+                return self.fail(error);
+            }
         }
-        let is_end = page.len() < EVENTS_AT_ONCE;
         self.phase = match reader {
-            reader if !is_end => Phase::Reading(reader),
+            reader if !page.is_last => Phase::Reading(reader),
             None => Phase::Reading(Some(self.conversations.follow(&self.session, self.last))),
             Some(reader) => {
                 let told_from = reader.has_seen(self.last);
@@ -181,19 +193,65 @@ impl Follower {
         };
     }
 
+    /// Says where the turn stands with an event from the ledger, where it says that.
+    async fn tell(&mut self, event: &RawEvent) -> Result<(), ServeError> {
+        let Scope::Session(telling) = &mut self.scope else {
+            return Ok(());
+        };
+        let frame = match telling.take_raw(&self.session, event) {
+            Some(envelope) => frame::told(event.seq, envelope),
+            None if says_where_it_stands(&event.kind) => {
+                load_told(&self.conversations, &self.session, event.seq).await?
+            }
+            None => return Ok(()),
+        };
+        self.last_told = event.seq;
+        self.push(Bytes::from(frame));
+        Ok(())
+    }
+
+    /// The same with an event that happens now.
+    async fn tell_live(&mut self, event: &Event, item: &Item) -> Result<(), ServeError> {
+        let Scope::Session(telling) = &mut self.scope else {
+            return Ok(());
+        };
+        telling.take(event);
+        let envelope = telling.at(event);
+        if envelope.is_none() && !is_told(event) {
+            return Ok(());
+        }
+        let make = async || match envelope {
+            Some(envelope) => Ok(frame::told(event.seq, envelope)),
+            None => load_told(&self.conversations, &self.session, event.seq).await,
+        };
+        let frame = item.told(make).await?;
+        self.last_told = event.seq;
+        self.push(Bytes::from_owner(frame));
+        Ok(())
+    }
+
     /// Whoever comes to a session that waits or is over is told so, as those were who were there.
     async fn tell_standing(&mut self) {
-        let Scope::Session { told } = &mut self.scope else {
-            return;
-        };
-        if std::mem::replace(told, true) {
+        if matches!(self.scope, Scope::Turn(_)) || self.last_told == self.last {
             return;
         }
         // What came to be since the ledger was read is still to be told, with what it came to.
         if let Ok(Some((seq, envelope))) = self.conversations.last_told(&self.session).await
-            && seq <= self.last
+            && (self.last_told + 1..=self.last).contains(&seq)
         {
-            self.frames.push_back(frame::envelope(envelope).into());
+            self.last_told = seq;
+            // A reader that is beyond it stays there.
+            self.push(Bytes::from(if seq == self.last {
+                frame::told(seq, envelope)
+            } else {
+                frame::envelope(envelope)
+            }));
+        }
+    }
+
+    fn push(&mut self, frame: Bytes) {
+        if !frame.is_empty() {
+            self.frames.push_back(frame);
         }
     }
 
@@ -217,39 +275,42 @@ impl Follower {
             self.phase = if is_turn { Phase::Reading(None) } else { Phase::Over };
             return;
         };
+        let next = self.last + 1;
         self.phase = match &item.live {
-            Live::Event(event) if event.seq <= self.last => Phase::Live(reader),
-            Live::Event(event) if event.seq > self.last + 1 => Phase::Reading(Some(reader)),
-            Live::Event(event) if self.ends_with(event.turn, event.seq, event.body.kind()) => Phase::Ending,
+            Live::Event(event) if event.seq > next => Phase::Reading(Some(reader)),
+            Live::Long(seq) if *seq >= next => Phase::Reading(Some(reader)),
+            Live::Event(event) if event.seq == next && self.ends_with(event.turn, next, event.body.kind()) => {
+                Phase::Ending
+            }
             Live::Failed(_) if is_turn => Phase::Ending,
             Live::Failed(_) => Phase::Over,
-            Live::Event(_) | Live::Notice(_) | Live::Told(_) => Phase::Live(reader),
+            Live::Event(_) | Live::Long(_) | Live::Notice(_) => Phase::Live(reader),
         };
         let is_shown = match &item.live {
-            Live::Event(event) => event.seq == self.last + 1,
+            Live::Event(event) => event.seq == next,
             Live::Notice(_) => true,
+            Live::Long(_) => false,
             // A request is told what it came to by itself.
-            Live::Told(_) | Live::Failed(_) => !is_turn,
+            Live::Failed(_) => !is_turn,
         };
         if !is_shown {
             return;
         }
+        let frame = item.frame(|live| frame::live(&self.conversations, live));
+        self.push(Bytes::from_owner(frame));
         if let Live::Event(event) = &item.live {
             self.last = event.seq;
-        }
-        let frame = item.frame(|live| frame::live(&self.conversations, live));
-        if !frame.is_empty() {
-            self.frames.push_back(Bytes::from_owner(frame));
+            if let Err(error) = self.tell_live(event, &item).await {
+                self.fail(error);
+            }
         }
     }
 
     /// Whether an event is what the request came to.
     fn ends_with(&self, turn: u64, seq: u64, kind: &str) -> bool {
         match &self.scope {
-            Scope::Turn(ticket) => {
-                turn == ticket.turn && seq > ticket.seq && matches!(kind, "suspended" | "turn_ended")
-            }
-            Scope::Session { .. } => false,
+            Scope::Turn(ticket) => turn == ticket.turn && seq > ticket.seq && says_where_it_stands(kind),
+            Scope::Session(_) => false,
         }
     }
 
@@ -267,13 +328,29 @@ impl Follower {
         match &self.scope {
             // A turn that runs here may still come to something.
             Scope::Turn(_) => self.phase = Phase::Ending,
-            Scope::Session { .. } => self.fail(ServeError::Draining),
+            Scope::Session(_) => self.fail(ServeError::Draining),
         }
     }
 
     fn fail(&mut self, error: ServeError) {
-        self.frames.push_back(frame::error(&ApiError::from(error)).into());
+        let error = ApiError::from(error);
+        self.open.failed(&error);
+        self.frames.push_back(frame::error(&error).into());
         self.phase = Phase::Over;
+    }
+}
+
+/// Whether an event of this kind says that its turn waits, or is over.
+fn says_where_it_stands(kind: &str) -> bool {
+    matches!(kind, "suspended" | "turn_ended")
+}
+
+/// The envelope of an event whose turn was not seen from its beginning; empty for one that cannot be read.
+async fn load_told(conversations: &Conversations, session: &SessionId, seq: u64) -> Result<Vec<u8>, ServeError> {
+    match conversations.told_at(session, seq).await {
+        Ok(told) => Ok(told.map(|envelope| frame::told(seq, envelope)).unwrap_or_default()),
+        Err(ServeError::Engine(error)) if Fault::of(&error) == Fault::Other => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,20 +1,21 @@
 //! What is said about what this server does: counted ([`Metrics`]), written down ([`Log`]) and traced. All three see the same things:
 //! requests as they are answered, and runs of turns as they end.
 
-use crate::error::{ErrorKind, LedgerFailed};
+use crate::error::{ApiError, Cause, ErrorKind};
 use crate::log::{Line, Log, RequestLine, Tokens, TurnLine};
 use crate::metrics::{Metrics, Now};
+use crate::ready::Readiness;
 use crate::routes;
 use crate::trace::{self, Attribute, Exporter, Kind, Parent, Place, Span, Traces};
 use aish_core::event::Body as EventBody;
 use aish_core::id::SessionId;
-use aish_engine::{Conversations, Observer, Ran, WaitingCount, now_ms};
+use aish_engine::{Conversations, Fault, Observer, Ran, WaitingCount, now_ms};
 use aish_listen::RequestId;
 use axum::body::Body;
 use http::{Request, Response, StatusCode};
 use hyper::body::{Bytes, Frame, SizeHint};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,9 @@ pub(crate) struct Telemetry {
     log: Option<Log>,
     exporter: Option<Exporter>,
     waiting: Mutex<Option<(Instant, WaitingCount)>>,
+    ready: Readiness,
+    /// Whose secrets are kept out of the log.
+    conversations: Weak<Conversations>,
 }
 
 /// The turn that an answer is about, for traces; among the answer's extensions, as the session's id is for the log.
@@ -42,11 +46,35 @@ pub(crate) struct Telemetry {
 pub(crate) struct TurnOf(pub(crate) SessionId, pub(crate) u64);
 
 /// An open event stream.
-pub(crate) struct Open(Arc<Telemetry>);
+pub(crate) struct Open {
+    telemetry: Arc<Telemetry>,
+    failed: StreamFailed,
+}
+
+/// Why a stream failed after its answer had begun; among the answer's extensions.
+#[derive(Clone, Debug, Default)]
+struct StreamFailed(Arc<OnceLock<Cause>>);
+
+impl Open {
+    /// The answer that the stream is.
+    pub(crate) fn mark<B>(&self, answer: &mut Response<B>) {
+        answer.extensions_mut().insert(self.failed.clone());
+    }
+
+    /// The stream ends with this.
+    pub(crate) fn failed(&self, error: &ApiError) {
+        if let Some(cause) = error.cause() {
+            if cause.fault == Fault::Ledger {
+                self.telemetry.ledger_failed();
+            }
+            let _ = self.failed.0.set(cause.clone());
+        }
+    }
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.metrics.stream_closed();
+        self.telemetry.metrics.stream_closed();
     }
 }
 
@@ -61,6 +89,8 @@ struct Head {
     method: String,
     route: &'static str,
     id: String,
+    /// The id in its path, of a session or a continuation.
+    named: Option<String>,
     began: Instant,
     began_ms: u64,
     parent: Option<Parent>,
@@ -72,23 +102,41 @@ struct Answered {
     status: StatusCode,
     session: Option<SessionId>,
     turn: Option<Place>,
+    cause: Option<Cause>,
+    stream: Option<StreamFailed>,
     bytes: u64,
 }
 
 impl Telemetry {
-    pub(crate) fn new(log: Option<Log>, traces: Option<Traces>) -> Arc<Self> {
+    pub(crate) fn new(conversations: &Arc<Conversations>, (log, traces): (Option<Log>, Option<Traces>)) -> Arc<Self> {
         Arc::new(Self {
             metrics: Metrics::new(),
             log,
             exporter: traces.map(Exporter::new),
             waiting: Mutex::default(),
+            ready: Readiness::default(),
+            conversations: Arc::downgrade(conversations),
         })
+    }
+
+    /// Whether the ledger takes what is written.
+    pub(crate) fn ready(&self) -> &Readiness {
+        &self.ready
+    }
+
+    /// The ledger failed a request or a turn.
+    fn ledger_failed(&self) {
+        self.metrics.store_failed();
+        self.ready.failed();
     }
 
     /// A stream is about to be sent.
     pub(crate) fn stream(self: &Arc<Self>) -> Open {
         self.metrics.stream_opened();
-        Open(Arc::clone(self))
+        Open {
+            telemetry: Arc::clone(self),
+            failed: StreamFailed::default(),
+        }
     }
 
     pub(crate) fn connections(&self, count: usize) {
@@ -103,6 +151,7 @@ impl Telemetry {
             method: request.method().to_string(),
             route: routes::pattern(request.uri().path()),
             id: id.map(ToString::to_string).unwrap_or_default(),
+            named: routes::id_in(request.uri().path()).map(str::to_owned),
             began: Instant::now(),
             began_ms: now_ms(),
             parent: is_traced.then(|| trace::parent(request.headers())).flatten(),
@@ -115,6 +164,7 @@ impl Telemetry {
             method: TURNED_AWAY.to_owned(),
             route: TURNED_AWAY,
             id: id.to_string(),
+            named: None,
             began: Instant::now(),
             began_ms: now_ms(),
             parent: None,
@@ -180,6 +230,9 @@ impl Telemetry {
     fn answered(&self, answered: &Answered) {
         let head = &answered.head;
         if let Some(log) = &self.log {
+            let failed = answered.stream.as_ref().and_then(|stream| stream.0.get());
+            let cause = answered.cause.as_ref().or(failed);
+            let problem = cause.and_then(|cause| self.shown(&cause.text));
             let line = RequestLine {
                 request_id: &head.id,
                 method: &head.method,
@@ -187,7 +240,12 @@ impl Telemetry {
                 status: answered.status.as_u16(),
                 duration_ms: milliseconds(head.began.elapsed()),
                 bytes: answered.bytes,
-                session: answered.session.as_ref().map(SessionId::as_str),
+                session: answered
+                    .session
+                    .as_ref()
+                    .map(SessionId::as_str)
+                    .or(head.named.as_deref()),
+                problem: problem.as_deref(),
             };
             log.write(now_ms(), &Line::Request(line));
         }
@@ -197,11 +255,19 @@ impl Telemetry {
     }
 }
 
+impl Telemetry {
+    /// Text without the secrets that this process knows; nothing where nobody is left to know them.
+    fn shown(&self, text: &str) -> Option<String> {
+        let conversations = self.conversations.upgrade()?;
+        Some(conversations.shown(text.to_owned()))
+    }
+}
+
 impl Observer for Telemetry {
     fn ran(&self, ran: &Ran<'_>) {
         self.metrics.ran(ran);
-        if ran.problem.is_some() {
-            self.metrics.store_failed();
+        if ran.problem.is_some_and(|problem| problem.fault == Fault::Ledger) {
+            self.ledger_failed();
         }
         if let Some(log) = &self.log {
             log.write(now_ms(), &Line::Turn(turn_line(ran)));
@@ -245,7 +311,7 @@ fn turn_line<'a>(ran: &Ran<'a>) -> TurnLine<'a> {
         reason: if ran.problem.is_some() { "failed" } else { reason },
         duration_ms: last.saturating_sub(first),
         usage,
-        problem: ran.problem,
+        problem: ran.problem.map(|problem| problem.text),
     }
 }
 
@@ -260,10 +326,15 @@ impl Asked {
         if let Some(kind) = response.extensions().get::<ErrorKind>() {
             metrics.refused(kind.word());
         }
-        if response.extensions().get::<LedgerFailed>().is_some() {
+        let (mut parts, body) = response.into_parts();
+        let cause = parts.extensions.remove::<Cause>();
+        let is_ledgers = cause.as_ref().is_some_and(|cause| cause.fault == Fault::Ledger);
+        // What a probe finds is known for what it is.
+        if is_ledgers && head.route == routes::READYZ {
             metrics.store_failed();
+        } else if is_ledgers {
+            telemetry.ledger_failed();
         }
-        let (parts, body) = response.into_parts();
         let answered = Answered {
             head,
             status,
@@ -272,6 +343,8 @@ impl Asked {
                 .extensions
                 .get::<TurnOf>()
                 .map(|TurnOf(session, turn)| trace::turn_place(session.as_str(), *turn)),
+            cause,
+            stream: parts.extensions.remove(),
             bytes: 0,
         };
         let body = Body::new(Sent {
@@ -296,6 +369,8 @@ impl Drop for Asked {
             status,
             session: None,
             turn: None,
+            cause: None,
+            stream: None,
             bytes: 0,
         });
     }

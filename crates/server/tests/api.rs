@@ -12,6 +12,8 @@ mod conversations;
 mod exposition;
 #[path = "api/frames.rs"]
 mod frames;
+#[path = "api/ledger.rs"]
+mod ledger;
 #[path = "api/listener.rs"]
 mod listener;
 #[path = "api/refusals.rs"]

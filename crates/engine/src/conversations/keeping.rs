@@ -5,7 +5,6 @@ use super::Conversations;
 use super::live::{Hub, Live};
 use crate::clock::random;
 use crate::{ServeError, now_ms};
-use aish_core::event::{Body, Event};
 use aish_core::id::SessionId;
 use aish_core::turn::Turn;
 use aish_store::Pending;
@@ -122,12 +121,6 @@ impl Conversations {
             .load(session, hub.last_seq())
             .await
             .unwrap_or_default();
-        let is_over = |event: &Event| matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_));
-        if written.iter().any(is_over)
-            && let Ok(driver) = self.open(session).await
-        {
-            return hub.tell_all(&driver);
-        }
         for event in written.into_iter().filter(|event| event.seq > hub.last_seq()) {
             hub.send(Live::Event(Box::new(event)));
         }

@@ -1,21 +1,23 @@
 //! Who follows a session while it goes on (SPEC 9.8): any number of readers, none of which slows a turn.
 //!
 //! What happens is put into one ring for each session that somebody follows or that runs; a reader that falls behind by a whole
-//! ring is cut, and comes back for the rest to the ledger. What a reply says bit by bit is in the ring only.
+//! ring is cut, and comes back for the rest to the ledger. What a reply says bit by bit is in the ring only; events that are long are
+//! in the ledger only, so that a ring stays small whatever tools print.
 
 use crate::Notice;
 use crate::driver::Driver;
-use crate::standing::Envelope;
 use aish_core::event::Event;
 use aish_core::id::SessionId;
 use aish_core::session::Session;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use tokio::sync::broadcast;
+use tokio::sync::{OnceCell, broadcast};
 
 /// How far a reader may fall behind, in items.
 const BEHIND_MAX: usize = 256;
+/// Bytes of text of an event that is put into the ring; readers find a longer one in the ledger.
+const EVENT_BYTES_MAX: usize = 64 * 1024;
 /// Forgotten sessions are swept out once there are so many in the list; the next time, once there are twice as many.
 const SWEEP_AT: usize = 64;
 
@@ -26,8 +28,8 @@ pub enum Live {
     Event(Box<Event>),
     /// Something that no event says, or only later: a piece of text, output of a running tool.
     Notice(Notice),
-    /// The turn waits, or is over.
-    Told(Envelope),
+    /// An event of this place is in the ledger, too long to be kept here for all readers.
+    Long(u64),
     /// The turn could not go on here; one line.
     Failed(String),
 }
@@ -38,12 +40,22 @@ pub struct Item {
     /// What it is.
     pub live: Live,
     frame: OnceLock<Arc<[u8]>>,
+    told: OnceCell<Arc<[u8]>>,
 }
 
 impl Item {
     /// As it is sent: made by the first reader who asks, for all of them.
     pub fn frame(&self, make: impl FnOnce(&Live) -> Vec<u8>) -> Arc<[u8]> {
         Arc::clone(self.frame.get_or_init(|| make(&self.live).into()))
+    }
+
+    /// What goes after it, as it is sent: made by one reader, for whom the others wait.
+    ///
+    /// # Errors
+    /// It could not be made; the next reader tries again.
+    pub async fn told<E>(&self, make: impl AsyncFnOnce() -> Result<Vec<u8>, E>) -> Result<Arc<[u8]>, E> {
+        let made = async || Ok(Arc::from(make().await?));
+        self.told.get_or_try_init(made).await.map(Arc::clone)
     }
 }
 
@@ -57,12 +69,21 @@ pub(super) struct Hub {
 
 impl Hub {
     pub(super) fn send(&self, live: Live) {
-        if let Live::Event(event) = &live {
-            self.last_seq.fetch_max(event.seq, Ordering::AcqRel);
-        }
+        let live = match live {
+            Live::Event(event) => {
+                self.last_seq.fetch_max(event.seq, Ordering::AcqRel);
+                if is_long(&event) {
+                    Live::Long(event.seq)
+                } else {
+                    Live::Event(event)
+                }
+            }
+            Live::Long(_) | Live::Notice(_) | Live::Failed(_) => live,
+        };
         let item = Item {
             live,
             frame: OnceLock::new(),
+            told: OnceCell::new(),
         };
         // Nobody may follow it.
         let _ = self.sender.send(Arc::new(item));
@@ -86,16 +107,6 @@ impl Hub {
         }
     }
 
-    /// Tells of all events that were not told, and what the session has come to with them.
-    pub(super) fn tell_all(&self, driver: &Driver) {
-        let told = self.last_seq();
-        self.tell_until(told + 1, driver.session());
-        if let Some((seq, envelope)) = driver.last_told().filter(|(seq, _)| *seq > told) {
-            debug_assert!(seq <= self.last_seq());
-            self.send(Live::Told(envelope));
-        }
-    }
-
     pub(super) fn last_seq(&self) -> u64 {
         self.last_seq.load(Ordering::Acquire)
     }
@@ -103,6 +114,11 @@ impl Hub {
     pub(super) fn is_followed(&self) -> bool {
         self.sender.receiver_count() > 0
     }
+}
+
+fn is_long(event: &Event) -> bool {
+    let output = event.tool_result().map_or(0, |result| result.output.len());
+    event.content.len() + output > EVENT_BYTES_MAX
 }
 
 /// Follows one session. A clone begins with what is told from then on.
@@ -176,14 +192,14 @@ impl Hubs {
         reader
     }
 
-    /// Tells those who follow a session what it has come to, if anybody does.
+    /// Tells those who follow a session of its events, if anybody does.
     pub(super) fn tell(&self, driver: &Driver) {
         let hub = {
             let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
             all.hubs.get(driver.session().id()).and_then(Weak::upgrade)
         };
         if let Some(hub) = hub.filter(|hub| hub.is_followed()) {
-            hub.tell_all(driver);
+            hub.tell_until(0, driver.session());
         }
     }
 

@@ -1,10 +1,11 @@
 //! Who counts, writes down and traces what turns come to: told once a run of a turn is over, with the events of all of it.
 
 use super::Conversations;
+use crate::EngineError;
 use crate::driver::Driver;
 use aish_core::event::Event;
 use aish_core::id::SessionId;
-use aish_store::{RawEvent, export::jsonl_line};
+use aish_store::{RawEvent, StoreError, export::jsonl_line};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -19,8 +20,46 @@ pub struct Ran<'a> {
     pub events: &'a [Event],
     /// The first event that was written meanwhile.
     pub from: u64,
-    /// Why it could not go on; one line.
-    pub problem: Option<&'a str>,
+    /// Why it could not go on.
+    pub problem: Option<Problem<'a>>,
+}
+
+/// Why a run of a turn could not go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// One line, without the secrets that this process knows.
+    pub text: &'a str,
+    /// Whose fault it is.
+    pub fault: Fault,
+}
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The ledger's: its disk or database failed.
+    Ledger,
+    /// Something else's.
+    Other,
+}
+
+impl Fault {
+    /// Whose fault this error is.
+    pub fn of(error: &EngineError) -> Self {
+        match error {
+            EngineError::Store(StoreError::Io { .. }) => Self::Ledger,
+            EngineError::Store(_)
+            | EngineError::Invalid { .. }
+            | EngineError::ReadOnly(_)
+            | EngineError::NoOpenTurn(_)
+            | EngineError::NotPending(_)
+            | EngineError::Asks(_)
+            | EngineError::Digest(_)
+            | EngineError::AnsweredOtherwise(_)
+            | EngineError::Model(_)
+            | EngineError::Paused(_)
+            | EngineError::LeaseLost(_) => Self::Other,
+        }
+    }
 }
 
 impl<'a> Ran<'a> {
@@ -63,7 +102,7 @@ impl Conversations {
     }
 
     /// Tells of a run of a turn that was over with the last event there is.
-    pub(super) fn observed(&self, driver: &Driver, from: u64, problem: Option<&str>) {
+    pub(super) fn observed(&self, driver: &Driver, from: u64, problem: Option<Problem<'_>>) {
         let session = driver.session();
         if let (Some(observer), Some(turn)) = (self.observer.get(), session.turn()) {
             observer.ran(&Ran {

@@ -2,6 +2,7 @@
 //! it came to.
 
 use super::live::Live;
+use super::observed::{Fault, Problem};
 use super::{Conversations, Ticket};
 use crate::driver::Driver;
 use crate::standing::{Envelope, Standing};
@@ -23,7 +24,14 @@ pub(super) enum Over {
     /// It came to this after that event.
     Came(u64, Arc<Standing>),
     /// It could not go on; one line.
-    Failed(String),
+    Failed(Failure),
+}
+
+/// Why a run could not go on.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    text: String,
+    fault: Fault,
 }
 
 /// A turn that runs here.
@@ -54,7 +62,7 @@ async fn heard(mut over: watch::Receiver<Over>, seq: u64) -> Result<Option<Envel
             Standing::Told(envelope) => Some(Envelope::clone(envelope)),
             Standing::Idle | Standing::Running => None,
         }),
-        Ok(Over::Failed(problem)) => Err(ServeError::Stopped(problem.clone())),
+        Ok(Over::Failed(failure)) => Err(ServeError::Stopped(failure.text.clone())),
         // A task that died without a word is looked for in the ledger.
         Ok(Over::No | Over::Came(..)) | Err(_) => Ok(None),
     }
@@ -195,25 +203,23 @@ impl Conversations {
         };
         hub.forward(notices.drain());
         let standing = driver.standing_after(ticket.turn, ticket.seq);
-        if let Standing::Told(envelope) = &standing {
-            hub.send(Live::Told(Envelope::clone(envelope)));
-        }
         let came = match driven {
             Ok(_)
             | Err(EngineError::LeaseLost(_) | EngineError::Paused(_) | EngineError::Store(StoreError::Leased { .. })) => {
                 Over::Came(ticket.seq, Arc::new(standing))
             }
-            Err(error) => Over::Failed(self.engine.redactor.redact(&error.to_string()).into_owned()),
+            Err(error) => Over::Failed(Failure {
+                text: self.shown(error.to_string()),
+                fault: Fault::of(&error),
+            }),
         };
-        if let Over::Failed(problem) = &came {
-            hub.send(Live::Failed(problem.clone()));
-        }
-        let problem = if let Over::Failed(problem) = &came {
-            Some(problem.as_str())
+        if let Over::Failed(Failure { text, fault }) = &came {
+            hub.send(Live::Failed(text.clone()));
+            let (text, fault) = (text.as_str(), *fault);
+            self.observed(&driver, ticket.seq, Some(Problem { text, fault }));
         } else {
-            None
-        };
-        self.observed(&driver, ticket.seq, problem);
+            self.observed(&driver, ticket.seq, None);
+        }
         drop(listed);
         let _ = over.send(came);
         self.stir();

@@ -5,7 +5,7 @@ use crate::support::World;
 use crate::support::probe::{Doing, Latch, Probe};
 use crate::support::within;
 use aish_core::id::SessionId;
-use aish_engine::{Envelope, Live, Notice, Reader};
+use aish_engine::{Envelope, Live, Notice, Reader, Telling};
 use aish_provider::Delta;
 use aish_provider::scripted::Act;
 
@@ -21,6 +21,8 @@ struct Follows<'a> {
     seqs: Vec<u64>,
     /// Text that was shown bit by bit.
     text: String,
+    telling: Telling,
+    /// What the client was told, event by event.
     told: Vec<Envelope>,
 }
 
@@ -32,6 +34,7 @@ impl<'a> Follows<'a> {
             reader: house.conversations.follow(session, 0),
             seqs: Vec::new(),
             text: String::new(),
+            telling: Telling::default(),
             told: Vec::new(),
         };
         while {
@@ -52,7 +55,10 @@ impl<'a> Follows<'a> {
             .events(&self.session, self.last(), usize::MAX)
             .await
             .unwrap();
-        self.seqs.extend(rest.iter().map(|event| event.seq));
+        for event in &rest {
+            self.seqs.push(event.seq);
+            self.told.extend(self.telling.take_raw(&self.session, event));
+        }
     }
 
     /// Takes the next item; false once it was cut.
@@ -62,10 +68,14 @@ impl<'a> Follows<'a> {
         };
         match &item.live {
             Live::Event(event) if event.seq <= self.last() => {}
-            Live::Event(event) if event.seq == self.last() + 1 => self.seqs.push(event.seq),
-            Live::Event(_) => self.catch_up().await,
+            Live::Event(event) if event.seq == self.last() + 1 => {
+                self.seqs.push(event.seq);
+                self.telling.take(event);
+                self.told.extend(self.telling.at(event));
+            }
+            Live::Long(seq) if *seq <= self.last() => {}
+            Live::Event(_) | Live::Long(_) => self.catch_up().await,
             Live::Notice(Notice::Text(text)) => self.text.push_str(text),
-            Live::Told(envelope) => self.told.push(envelope.clone()),
             Live::Notice(_) | Live::Failed(_) => {}
         }
         true
@@ -94,11 +104,11 @@ async fn there_from_the_first() {
         let first = house.chat(asks("hello")).await.unwrap();
         let mut follows = Follows::begin(&house, &first.session).await;
         let waits = house.chat(goes_on(&first.session, "?")).await.unwrap();
-        follows.until_told(1).await;
+        follows.until_told(2).await;
         follows.assert_whole().await;
         let last = house.result(&for_tool(&waits), "rain").await.unwrap();
-        follows.until_told(2).await;
-        assert_eq!(follows.told, [waits, last]);
+        follows.until_told(3).await;
+        assert_eq!(follows.told, [first, waits, last]);
         assert_eq!(follows.text, "It rains.");
         follows.assert_whole().await;
     }
@@ -114,11 +124,10 @@ async fn of_another_process() {
         let keeping = tokio::spawn(here.conversations.clone().keep());
         let mut follows = Follows::begin(&here, &first.session).await;
         let second = there.result(&for_tool(&first), "rain").await.unwrap();
-        follows.until_told(1).await;
+        follows.until_told(2).await;
         let last = there.result(&for_tool(&second), "sun").await.unwrap();
-        while follows.told.last() != Some(&last) {
-            assert!(follows.step().await);
-        }
+        follows.until_told(3).await;
+        assert_eq!(follows.told, [first, second, last]);
         follows.assert_whole().await;
         here.conversations.drain().await;
         within(keeping).await.unwrap();

@@ -34,6 +34,7 @@ pub struct Watched {
     hook: Hook,
     appends: AtomicUsize,
     loads_fail: AtomicBool,
+    writes_fail: AtomicBool,
     died: Semaphore,
 }
 
@@ -44,6 +45,7 @@ impl Watched {
             hook,
             appends: AtomicUsize::new(0),
             loads_fail: AtomicBool::new(false),
+            writes_fail: AtomicBool::new(false),
             died: Semaphore::new(0),
         })
     }
@@ -77,6 +79,18 @@ impl Watched {
         self.loads_fail.store(fail, Ordering::SeqCst);
     }
 
+    /// Whether writing fails: events, and leases.
+    pub fn set_writes_fail(&self, fail: bool) {
+        self.writes_fail.store(fail, Ordering::SeqCst);
+    }
+
+    fn expect_writable(&self, attempt: &str) -> Result<(), StoreError> {
+        if self.writes_fail.load(Ordering::SeqCst) {
+            return Err(io_error(attempt));
+        }
+        Ok(())
+    }
+
     async fn die<T>(&self) -> T {
         self.died.add_permits(1);
         std::future::pending().await
@@ -101,6 +115,7 @@ impl Store for Watched {
         lease: Option<&'a Lease>,
     ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
         async move {
+            self.expect_writable("writing the ledger")?;
             let n = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
             let fate = (self.hook)(n, drafts.clone()).await;
             let written = || {
@@ -193,7 +208,11 @@ impl Store for Watched {
         now: u64,
         until: u64,
     ) -> BoxFuture<'a, Result<Lease, StoreError>> {
-        self.inner.acquire(session, owner, now, until)
+        async move {
+            self.expect_writable("taking a lease")?;
+            self.inner.acquire(session, owner, now, until).await
+        }
+        .boxed()
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {

@@ -4,6 +4,7 @@
 use super::*;
 use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
+use aish_engine::{Fault, Problem};
 use serde_json::{Value, json};
 
 /// The events of a turn, from kinds and data.
@@ -24,7 +25,10 @@ fn text_of(runs: &[(&[Event], u64, Option<&str>)]) -> String {
             turn: 1,
             events,
             from: *from,
-            problem: *problem,
+            problem: problem.map(|text| Problem {
+                text,
+                fault: Fault::Other,
+            }),
         });
     }
     metrics.text(&Now {

@@ -40,7 +40,14 @@ pub(super) async fn chat(
         tools,
         request,
     };
-    let ticket = shared.conversations.chat(chat).await?;
+    let conversation = chat.conversation.clone();
+    let ticket = shared.conversations.chat(chat).await.map_err(|error| {
+        let error = ApiError::from(error);
+        match &conversation {
+            Some(session) => error.of_session(session),
+            None => error,
+        }
+    })?;
     told(&shared, ticket, form).await
 }
 
@@ -69,6 +76,7 @@ pub(super) async fn approval(
     body: Json<ApprovalBody>,
 ) -> Result<Response, ApiError> {
     let id = known(id)?;
+    body.value.check()?;
     let reply = Reply::Verdict {
         digest: body.value.digest,
         answer: match body.value.answer {
@@ -127,7 +135,10 @@ async fn told(shared: &Shared, ticket: Ticket, form: Form) -> Result<Response, A
             let open = shared.telemetry.stream();
             stream::of_turn(Arc::clone(&shared.conversations), ticket, open)
         }
-        Form::Envelope => answer(StatusCode::OK, &Told::from(shared.conversations.told(ticket).await?)),
+        Form::Envelope => match shared.conversations.told(ticket).await {
+            Ok(envelope) => answer(StatusCode::OK, &Told::from(envelope)),
+            Err(error) => return Err(ApiError::from(error).of_session(&turn.0)),
+        },
     };
     response.extensions_mut().insert(turn.0.clone());
     response.extensions_mut().insert(turn);

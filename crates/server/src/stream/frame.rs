@@ -116,7 +116,7 @@ pub(super) fn live(conversations: &Conversations, live: &Live) -> Vec<u8> {
             Some(Ok(line)) => named("delta", &conversations.shown(line)),
             Some(Err(_)) | None => Vec::new(),
         },
-        Live::Told(told) => envelope(told.clone()),
+        Live::Long(_) => Vec::new(),
         Live::Failed(problem) => error(&ServeError::Stopped(problem.clone()).into()),
     }
 }
@@ -126,6 +126,13 @@ pub(super) fn envelope(told: Envelope) -> Vec<u8> {
     // Texts are always JSON.
     let line = serde_json::to_string(&Reply::from(told)).unwrap_or_default();
     named("envelope", &line)
+}
+
+/// The same after the event that says so, under whose place it is.
+pub(super) fn told(seq: u64, told: Envelope) -> Vec<u8> {
+    let mut frame = format!("id: {seq}\n").into_bytes();
+    frame.extend(envelope(told));
+    frame
 }
 
 /// Why it does not go on.

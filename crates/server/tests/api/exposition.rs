@@ -86,7 +86,7 @@ fn labels_of(mut text: &str) -> BTreeMap<String, String> {
 /// Buckets only grow, and the last one holds everything.
 fn expect_histograms(samples: &Samples) {
     for (name, count) in samples.iter().filter(|(name, _)| name.contains("_seconds_count{")) {
-        let route = name.split_once("{route=").unwrap().1.trim_end_matches('}');
+        let route = name.split_once("{route=").unwrap().1.strip_suffix('}').unwrap();
         let mut buckets: Vec<(f64, f64)> = samples
             .iter()
             .filter(|(name, _)| name.contains("_bucket{") && name.ends_with(&format!(",route={route}}}")))

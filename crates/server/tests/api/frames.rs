@@ -3,7 +3,7 @@
 use crate::bench::{Bench, text};
 use crate::support::within;
 use axum::body::{Body, BodyDataStream};
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::Request;
 use serde_json::Value;
 
@@ -69,6 +69,13 @@ impl Frames {
         }
     }
 
+    /// Takes what is there already, so that it is told from here on: a stream whose body nobody takes has not begun to follow.
+    pub fn settle(&mut self) {
+        while let Some(Some(piece)) = self.body.next().now_or_never() {
+            self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+        }
+    }
+
     /// What comes next, as it comes.
     pub async fn piece(&mut self) -> String {
         assert_eq!(self.text, "");
@@ -81,6 +88,15 @@ impl Frames {
         let mut all = Vec::new();
         while let Some(frame) = self.next().await {
             all.push(frame);
+        }
+        all
+    }
+
+    /// Everything up to the envelope of this event, which is the last.
+    pub async fn until_told(&mut self, seq: u64) -> Vec<Frame> {
+        let mut all = Vec::new();
+        while all.last().is_none_or(|last: &Frame| last.id != Some(seq)) {
+            all.extend(self.until("envelope").await);
         }
         all
     }
@@ -122,13 +138,23 @@ fn read(frame: &str) -> Option<Frame> {
 
 /// The places of the events among these frames.
 pub fn places(frames: &[Frame]) -> Vec<u64> {
-    frames.iter().filter_map(|frame| frame.id).collect()
+    of_the_ledger(frames).filter_map(|frame| frame.id).collect()
 }
 
 /// The data of the events among these frames.
 pub fn events(frames: &[Frame]) -> Vec<Value> {
-    let events = frames.iter().filter(|frame| frame.id.is_some());
-    events.map(|frame| frame.data.clone()).collect()
+    of_the_ledger(frames).map(|frame| frame.data.clone()).collect()
+}
+
+fn of_the_ledger(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
+    let is_event = |frame: &&Frame| frame.id.is_some() && frame.event != "envelope";
+    frames.iter().filter(is_event)
+}
+
+/// The places under which envelopes are among these frames.
+pub fn told(frames: &[Frame]) -> Vec<Option<u64>> {
+    let envelopes = frames.iter().filter(|frame| frame.event == "envelope");
+    envelopes.map(|frame| frame.id).collect()
 }
 
 /// The text of the reply that these frames bring piece by piece.

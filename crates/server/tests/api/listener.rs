@@ -32,7 +32,11 @@ impl Served {
 
     /// The same with these settings, but for who is let in.
     pub async fn with(settings: Settings, acts: impl IntoIterator<Item = Act>) -> Self {
-        let world = World::new(acts);
+        Self::over(World::new(acts), settings).await
+    }
+
+    /// The same over what is there.
+    pub async fn over(world: World, settings: Settings) -> Self {
         let conversations = Conversations::new(Arc::clone(&world.engine), usual());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, message, route, text, usual};
 use crate::exposition;
-use crate::frames::{Frames, events, places, said};
+use crate::frames::{Frame, Frames, events, places, said, told};
 use crate::support::watched::{Fate, Watched};
 use crate::support::{World, within};
 use aish_core::event::Draft;
@@ -133,6 +133,9 @@ async fn of_a_session() {
         (3..=written.len() as u64).collect::<Vec<_>>()
     );
     assert_eq!(later.until("envelope").await.len(), 1);
+    for stream in [&mut stream, &mut late, &mut later] {
+        stream.settle();
+    }
 
     let more = json!({"message": "on", "conversation_id": session});
     let told = bench.post("/api/chat", &more).await.accepted();
@@ -145,10 +148,77 @@ async fn of_a_session() {
     let waits = bench.post("/api/chat", &more).await.accepted();
     assert_eq!(stream.until("envelope").await.last().unwrap().data, waits);
     let by_continuation = text(&waits["session_id"]);
-    let frames = Frames::of(&bench, by_continuation, 1).await.until("envelope").await;
+    let waits_at = ledger(&bench, session).await.len() as u64;
+    let frames = Frames::of(&bench, by_continuation, 1).await.until_told(waits_at).await;
     assert_eq!(frames.last().unwrap().data, waits);
     let cancelled = bench.post(&route(&waits, "cancel"), &json!({})).await.accepted();
     assert_eq!(stream.until("envelope").await.last().unwrap().data, cancelled);
+}
+
+/// The places of the events that say where a turn stands.
+fn say_where_it_stands(ledger: &[Value]) -> Vec<Option<u64>> {
+    let say = |event: &&Value| event["kind"] == "suspended" || event["kind"] == "turn_ended";
+    ledger.iter().filter(say).map(|event| event["seq"].as_u64()).collect()
+}
+
+/// SPEC 9.4, 9.8: however answers race, a reader that is there and one that comes at any place are told one envelope for each event
+/// that says where the turn stands, under its place and right behind it.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_envelope_for_each() {
+    const CALLS: usize = 20;
+    let calls = (0..CALLS).map(|_| Act::calls(&[("pick", "{}")]));
+    let bench = Bench::new(calls.chain([Act::text("done")]));
+    let mut waits = bench.chat("go", &["pick"]).await;
+    let session = text(&waits["conversation_id"]).to_owned();
+    let mut there = Frames::of(&bench, &session, 0).await;
+    while waits["tool_pending"] == true {
+        let answers = ["a", "b", "a", "c"].map(|content| bench.answer(&waits, content));
+        let answers = futures_util::future::join_all(answers).await;
+        let won = answers.iter().find(|answer| answer.status == 200).unwrap().json();
+        waits = won;
+    }
+    let written = ledger(&bench, &session).await;
+    let (last, expect) = (written.len() as u64, say_where_it_stands(&written));
+    assert_eq!(expect.len(), CALLS + 1);
+    let frames = there.until_told(last).await;
+    assert_eq!((events(&frames), told(&frames)), (written.clone(), expect.clone()));
+    let envelopes = |frames: &[Frame]| -> Vec<Frame> {
+        let is_told = frames.iter().filter(|frame| frame.event == "envelope");
+        is_told.cloned().collect()
+    };
+    let first = envelopes(&frames);
+    assert_eq!(first.last().unwrap().data, waits);
+    for after in 0..last {
+        let frames = Frames::of(&bench, &session, after).await.until_told(last).await;
+        let rest = first.iter().filter(|frame| frame.id > Some(after)).cloned();
+        assert_eq!(envelopes(&frames), rest.collect::<Vec<_>>(), "after {after}");
+        for pair in frames.windows(2).filter(|pair| pair[1].event == "envelope") {
+            assert_eq!(pair[0].id, pair[1].id);
+        }
+    }
+    let at_the_end = Frames::of(&bench, &session, last).await.until_told(last).await;
+    assert_eq!(at_the_end, first[CALLS..]);
+}
+
+/// SPEC 9.8: long events come to those who are there and to those who come later, without being kept for either.
+#[tokio::test]
+async fn long_events() {
+    const LONG_BYTES: usize = 900_000;
+    let calls = (0..6).map(|_| Act::calls(&[("pick", "{}"), ("pick", "{}")]));
+    let bench = Bench::new(calls.chain([Act::text("done")]));
+    let mut waits = bench.chat("go", &["pick"]).await;
+    let session = text(&waits["conversation_id"]).to_owned();
+    let mut there = Frames::of(&bench, &session, 0).await;
+    while waits["tool_pending"] == true {
+        waits = bench.answer(&waits, &"x".repeat(LONG_BYTES)).await.accepted();
+    }
+    let last = Frames::of(&bench, &session, 1).await.until("turn_ended").await;
+    let last = last.last().unwrap().id.unwrap();
+    let frames = there.until_told(last).await;
+    assert_eq!(places(&frames), (1..=last).collect::<Vec<_>>());
+    let results = frames.iter().filter(|frame| frame.event == "tool_result");
+    let lengths: Vec<usize> = results.map(|frame| text(&frame.data["data"]["output"]).len()).collect();
+    assert_eq!(lengths, [LONG_BYTES; 12]);
 }
 
 /// SPEC 9.5, 9.8: what another server does to the session is streamed as well, up to where it stands.
@@ -179,6 +249,7 @@ async fn a_reader_that_falls_behind() {
     let session = text(&told["conversation_id"]);
     let mut slow = Frames::of(&bench, session, 0).await;
     let begun = slow.until("envelope").await;
+    slow.settle();
     let more = json!({"message": "on", "conversation_id": session});
     for _ in 0..TURNS {
         bench.post("/api/chat", &more).await.accepted();
@@ -188,7 +259,7 @@ async fn a_reader_that_falls_behind() {
     let all = ledger(&bench, session).await.len() as u64;
     let last = *seen.last().unwrap();
     assert!(last < all, "it was not cut");
-    seen.extend(places(&Frames::of(&bench, session, last).await.until("envelope").await));
+    seen.extend(places(&Frames::of(&bench, session, last).await.until_told(all).await));
     assert_eq!(seen, (1..=all).collect::<Vec<_>>());
 }
 
@@ -207,8 +278,8 @@ async fn many_readers() {
         readers.push((n, Frames::of(&bench, &session, n).await));
     }
     for (n, reader) in &mut readers {
-        let frames = reader.until("envelope").await;
         let all = ledger(&bench, &session).await.len() as u64;
+        let frames = reader.until_told(all).await;
         assert_eq!(places(&frames), (*n + 1..=all).collect::<Vec<_>>());
     }
     let told = bench.post("/api/chat", &more).await.accepted();
@@ -233,6 +304,7 @@ async fn a_ledger_that_fails() {
     let session = text(&told["conversation_id"]);
     let mut watched = Frames::of(&bench, session, 0).await;
     watched.until("envelope").await;
+    watched.settle();
     let more = json!({"message": "on", "conversation_id": session, "stream": true});
     let mut asked = Frames::open(&bench, "/api/chat", &[], Some(&more)).await;
     let mut seen = Vec::new();
@@ -300,6 +372,7 @@ async fn at_the_end() {
     let session = text(&told["conversation_id"]);
     let mut watched = Frames::of(&bench, session, 0).await;
     watched.until("envelope").await;
+    watched.settle();
     let more = json!({"message": "on", "conversation_id": session, "stream": true});
     let mut asked = Frames::open(&bench, "/api/chat", &[], Some(&more)).await;
     asked.until("delta").await;

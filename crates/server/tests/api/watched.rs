@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 
 /// Bytes that somebody else can look at while they are written.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+pub struct Kept(Arc<Mutex<Vec<u8>>>);
 
 impl Kept {
-    fn lines(&self) -> Vec<Value> {
+    pub fn lines(&self) -> Vec<Value> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -33,7 +33,7 @@ impl Write for Kept {
 }
 
 /// Waits until something is so.
-async fn until(mut is_so: impl FnMut() -> bool) {
+pub async fn until(mut is_so: impl FnMut() -> bool) {
     let waiting = async {
         while !is_so() {
             tokio::task::yield_now().await;

@@ -1,0 +1,247 @@
+//! What a client is told of a turn at each of its waits and at its end, folded from the events one by one: nothing that comes later
+//! changes it (SPEC 9.4).
+//!
+//! The fold keeps what the last reply called and how far that has got, not what calls gave: it stays small however long a turn is,
+//! so that a reader of a session can have one of its own and needs no session in memory.
+
+use crate::standing::{Envelope, Final, Waited, Waiting};
+use aish_core::event::{Answer, Body, CallGated, CallSource, Event, ReplyStop, Suspended, ToolCall};
+use aish_core::id::{CallId, SessionId};
+use aish_core::policy::Verdict;
+use aish_core::projection::repaired_arguments;
+use aish_core::turn::StopReason;
+use aish_store::RawEvent;
+
+/// What a client is told to do about a call that asks something in the middle.
+const ANSWERED_ELSEWHERE: &str = "It can be declined here, and answered at a terminal (aish --resume)";
+
+/// Whether an event says something to a client: that the turn waits, or is over.
+pub fn is_told(event: &Event) -> bool {
+    matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_))
+}
+
+/// The latest turn of a session, as far as its events were taken.
+#[derive(Clone, Debug, Default)]
+pub struct Telling {
+    turn: u64,
+    seen: Seen,
+    model: String,
+    /// Those of the last reply: all others have their results.
+    calls: Vec<ToldCall>,
+    /// Which calls ran or were handed to the client, in order, and their tools.
+    used: Vec<(CallId, String)>,
+    text: ReplyText,
+}
+
+/// How much of a turn was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Seen {
+    /// It may have begun before.
+    #[default]
+    Partly,
+    /// All, from its beginning on.
+    Whole,
+}
+
+/// A call, as far as it has got.
+#[derive(Clone, Debug)]
+struct ToldCall {
+    call: ToolCall,
+    gated: Option<CallGated>,
+    answered: Option<Answer>,
+    asks: Vec<String>,
+}
+
+impl ToldCall {
+    fn awaits_answer(&self) -> bool {
+        let gated = self.gated.as_ref();
+        self.answered.is_none() && gated.is_some_and(|gated| gated.verdict == Verdict::Ask)
+    }
+
+    /// It is the client's, and nobody has to say yes first.
+    fn is_at_client(&self) -> bool {
+        let gated = self.gated.as_ref();
+        let is_clients = gated.is_some_and(|gated| gated.source == CallSource::Client);
+        is_clients && !self.awaits_answer() && self.answered != Some(Answer::Deny)
+    }
+}
+
+impl Telling {
+    /// Takes the next event of the session. Those of turns before the latest are evidence only.
+    pub fn take(&mut self, event: &Event) {
+        if event.turn < self.turn || event.turn == 0 {
+            return;
+        }
+        if event.turn > self.turn {
+            *self = Self {
+                turn: event.turn,
+                seen: if matches!(event.body, Body::TurnStarted(_)) {
+                    Seen::Whole
+                } else {
+                    Seen::Partly
+                },
+                ..Self::default()
+            };
+        }
+        self.text.take(event);
+        if let Body::TurnStarted(data) = &event.body {
+            self.model.clone_from(&data.model);
+        } else if let Body::Assistant(data) = &event.body {
+            self.calls.clear();
+            if let Some(model) = &data.model {
+                self.model.clone_from(model);
+            }
+        } else if let Body::ToolCall(call) = &event.body {
+            self.calls.push(ToldCall {
+                call: call.clone(),
+                gated: None,
+                answered: None,
+                asks: Vec::new(),
+            });
+        } else if let Body::CallGated(data) = &event.body {
+            self.with(&data.call_id, |call| call.gated = Some(data.clone()));
+        } else if let Body::CallAnswered(data) = &event.body {
+            self.with(&data.call_id, |call| call.answered = Some(data.answer));
+        } else if let Body::CallSuspended(data) = &event.body {
+            self.with(&data.call_id, |call| call.asks.clone_from(&data.asks));
+        } else if let Body::CallStarted(data) = &event.body {
+            self.used(&data.call_id);
+        } else if let Body::Suspended(data) = &event.body
+            && let Some(id) = &data.call_id
+            && self.call(id).is_some_and(ToldCall::is_at_client)
+        {
+            self.used(id);
+        }
+    }
+
+    /// The same of an event as it is stored. One that cannot be read, of a newer aish, says nothing.
+    pub fn take_raw(&mut self, session: &SessionId, raw: &RawEvent) -> Option<Envelope> {
+        // What calls gave may be long, and says nothing here.
+        if raw.kind == "tool_result" {
+            return None;
+        }
+        let event = Event {
+            session: session.clone(),
+            seq: raw.seq,
+            turn: raw.turn,
+            time: raw.time,
+            version: raw.version,
+            content: raw.content.clone(),
+            body: Body::decode(&raw.kind, &raw.data).ok()?,
+        };
+        self.take(&event);
+        self.at(&event)
+    }
+
+    /// What the event that was taken last tells the client; `None` where it tells nothing, or the turn was not seen whole.
+    pub fn at(&self, event: &Event) -> Option<Envelope> {
+        let is_it = self.seen == Seen::Whole && event.turn == self.turn && is_told(event);
+        is_it.then(|| self.envelope(event))
+    }
+
+    pub(crate) fn envelope(&self, at: &Event) -> Envelope {
+        let waited = if let Body::Suspended(data) = &at.body {
+            self.waited(data)
+        } else {
+            None
+        };
+        Envelope {
+            session: at.session.clone(),
+            turn: at.turn,
+            model: self.model.clone(),
+            tools_used: self.used.iter().map(|(_, tool)| tool.clone()).collect(),
+            reply: waited.unwrap_or_else(|| {
+                Waiting::ForNothing(Final {
+                    reply: self.text.whole(),
+                    reason: if let Body::TurnEnded(ended) = &at.body {
+                        ended.reason
+                    } else {
+                        StopReason::Cancelled
+                    },
+                })
+            }),
+        }
+    }
+
+    fn with(&mut self, id: &CallId, change: impl FnOnce(&mut ToldCall)) {
+        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.call.id == *id) {
+            change(call);
+        }
+    }
+
+    fn call(&self, id: &CallId) -> Option<&ToldCall> {
+        self.calls.iter().rev().find(|call| call.call.id == *id)
+    }
+
+    fn used(&mut self, id: &CallId) {
+        let is_new = self.used.iter().all(|(known, _)| known != id);
+        if let Some(call) = self.call(id).filter(|_| is_new) {
+            let tool = call.call.function.name.clone();
+            self.used.push((id.clone(), tool));
+        }
+    }
+
+    /// What a suspension waits for, as it was asked then.
+    fn waited(&self, suspended: &Suspended) -> Option<Waiting> {
+        let call = self.call(suspended.call_id.as_ref()?)?;
+        let gated = call.gated.as_ref();
+        let rule = gated.map(|gated| gated.rule.clone()).unwrap_or_default();
+        let waited = Waited {
+            continuation: suspended.continuation.clone(),
+            call_id: call.call.id.clone(),
+            tool: call.call.function.name.clone(),
+            input: repaired_arguments(&call.call.function.arguments),
+            digest: gated.and_then(|gated| gated.digest.clone()),
+            reason: if call.asks.is_empty() {
+                rule
+            } else {
+                format!("it asks: {}. {ANSWERED_ELSEWHERE}", call.asks.join("; "))
+            },
+            expires: suspended.expires,
+        };
+        Some(if call.is_at_client() {
+            Waiting::ForTool(waited)
+        } else {
+            Waiting::ForApproval(waited)
+        })
+    }
+}
+
+/// The text of a turn's last reply, and what closed the turn where no reply did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReplyText {
+    pub(crate) said: String,
+    closing: String,
+    is_paused: bool,
+}
+
+impl ReplyText {
+    /// Takes the next event of the turn.
+    pub(crate) fn take(&mut self, event: &Event) {
+        if let Body::Assistant(data) = &event.body {
+            let text = if data.stop == ReplyStop::Closing {
+                &mut self.closing
+            } else {
+                &mut self.said
+            };
+            if !self.is_paused {
+                text.clear();
+            }
+            // A reply that its provider paused goes on in the next one.
+            self.is_paused = data.stop == ReplyStop::Paused;
+            text.push_str(&event.content);
+        } else if let Body::ToolCall(_) = &event.body {
+            self.said.clear();
+        }
+    }
+
+    /// Both, the reply first.
+    pub(crate) fn whole(&self) -> String {
+        let between = if self.said.is_empty() || self.closing.is_empty() {
+            ""
+        } else {
+            "\n"
+        };
+        format!("{}{between}{}", self.said, self.closing)
+    }
+}
