@@ -1,24 +1,28 @@
 //! Asking a person about the calls of a reply (SPEC 3.4, 5.3): the one way through it, for every front that has a terminal.
 //!
 //! Each answer is in the ledger before the next question is shown. An answer that reaches beyond its call is held against the
-//! calls still open at once: what it covers is answered by the rule it made, not by the person a second time.
+//! calls still open at once: what it covers is answered by the rule it made, not by the person a second time. A question that is
+//! answered from somewhere else meanwhile is taken back.
 
 use crate::term::approval::{Decision, Question};
 use crate::term::tty::Tty;
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
 use aish_core::id::CallId;
 use aish_core::policy::{Rule, Verdict};
-use aish_engine::{AnswerRequest, Driver, EngineError, Pending, Questioned};
+use aish_engine::{AnswerRequest, Driver, EngineError, Pending, Questioned, Settled};
+use aish_tools::{Cancel, cancelled};
 use std::io;
 use std::path::PathBuf;
+use std::pin::pin;
+use tokio::sync::watch;
 
 /// What a front does for the asking.
 pub trait Asker {
-    /// Puts one question to the person.
+    /// Puts one question to the person, until `taken_back` turns true.
     ///
     /// # Errors
     /// The terminal failed.
-    async fn decide(&mut self, tty: &Tty, question: &Question<'_>) -> io::Result<Decision>;
+    async fn decide(&mut self, tty: &Tty, question: &Question<'_>, taken_back: Cancel) -> io::Result<Decision>;
     /// Tells the person one line.
     async fn say(&mut self, text: &str);
     /// Saves an allow rule; says in which file, or why not.
@@ -82,33 +86,90 @@ pub async fn ask_all(
             place: (n + 1, pending.len()),
         };
         let request = loop {
-            match asker.decide(tty, &question).await {
-                Ok(Decision::Once) => break approval(call, AnswerScope::Once),
-                Ok(Decision::Session) => break approval(call, AnswerScope::Session),
+            let decided = match decided_here(asker, driver, tty, &question).await {
+                Ok(decided) => decided,
+                Err(settled) => {
+                    asker.say(&format!("{}: {}", call.readable, settled.line())).await;
+                    match settled {
+                        Settled::Approved | Settled::Declined => break None,
+                        // Driving on ends it.
+                        Settled::Over => return Ok(Asked::Answered),
+                    }
+                }
+            };
+            match decided {
+                Ok(Decision::Once) => break Some(approval(call, AnswerScope::Once)),
+                Ok(Decision::Session) => break Some(approval(call, AnswerScope::Session)),
                 Ok(Decision::Save { rule }) => {
                     if save(asker, driver, &rule).await {
-                        break approval(call, AnswerScope::Saved);
+                        break Some(approval(call, AnswerScope::Saved));
                     }
                 }
                 Ok(Decision::No { reason }) => {
-                    break AnswerRequest {
+                    break Some(AnswerRequest {
                         answer: Answer::Deny,
                         reason,
                         ..approval(call, AnswerScope::Once)
-                    };
+                    });
                 }
                 Ok(Decision::Cancelled) => return Ok(Asked::Cancelled),
                 Err(error) => return Ok(Asked::Unreachable(error)),
             }
         };
+        let Some(request) = request else { continue };
         let reaches_further = request.scope != AnswerScope::Once;
-        driver.answer(request).await?;
+        match driver.answer(request).await {
+            Ok(_) => {}
+            // Somebody else was faster, and what they said stands: driving on goes on from there.
+            Err(EngineError::AnsweredOtherwise(_) | EngineError::NotPending(_)) => {
+                asker
+                    .say(&format!("{}: answered from somewhere else first", call.readable))
+                    .await;
+                continue;
+            }
+            Err(other) => return Err(other),
+        }
         if reaches_further {
             let rest = pending.get(n + 1..).unwrap_or_default();
             answer_covered(asker, driver, rest).await?;
         }
     }
     Ok(Asked::Answered)
+}
+
+/// What the person decides; or how somebody else settled it before they did.
+async fn decided_here(
+    asker: &mut impl Asker,
+    driver: &Driver,
+    tty: &Tty,
+    question: &Question<'_>,
+) -> Result<io::Result<Decision>, Settled> {
+    let (take_back, taken_back) = watch::channel(false);
+    let mut elsewhere = pin!(driver.settled_elsewhere(&question.pending.call_id));
+    let mut deciding = pin!(asker.decide(tty, question, taken_back));
+    tokio::select! {
+        decided = &mut deciding => Ok(decided),
+        settled = &mut elsewhere => {
+            let _ = take_back.send(true);
+            // It is waited for, so that the terminal is back in its mode.
+            let _ = deciding.await;
+            Err(settled)
+        }
+    }
+}
+
+/// Turns true once either does.
+pub fn either(mut one: Cancel, mut other: Cancel) -> Cancel {
+    let (sender, receiver) = watch::channel(*one.borrow() || *other.borrow());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = cancelled(&mut one) => {}
+            () = cancelled(&mut other) => {}
+            () = sender.closed() => return,
+        }
+        let _ = sender.send(true);
+    });
+    receiver
 }
 
 /// Why no rule is saved for a tool of a server that a project brings: it would hold for any project's server of that name.

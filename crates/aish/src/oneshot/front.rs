@@ -3,7 +3,7 @@
 use super::eprint_line;
 use super::written::{Page, Written};
 use crate::app::App;
-use crate::asking::{Asked, Asker, ask_all, asked_lines, attend};
+use crate::asking::{Asked, Asker, ask_all, asked_lines, attend, either};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, broken_turn, model_advice};
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
@@ -410,8 +410,9 @@ struct AtTerminal<'a> {
 }
 
 impl Asker for AtTerminal<'_> {
-    async fn decide(&mut self, tty: &Tty, question: &Question<'_>) -> io::Result<Decision> {
-        approval::decide(tty, question, self.look, &self.front.cancel).await
+    async fn decide(&mut self, tty: &Tty, question: &Question<'_>, taken_back: Cancel) -> io::Result<Decision> {
+        let stop = either(self.front.cancel.clone(), taken_back);
+        approval::decide(tty, question, self.look, &stop).await
     }
 
     async fn say(&mut self, text: &str) {

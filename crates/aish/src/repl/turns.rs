@@ -13,6 +13,7 @@ use crate::usage::{self, Tally};
 use aish_core::message::Part;
 use aish_core::turn::{StopReason, Turn};
 use aish_engine::{EngineError, Finished, Outcome, Pending, Proposals, Questioned};
+use aish_tools::Cancel;
 use std::io;
 use std::path::PathBuf;
 
@@ -298,11 +299,14 @@ struct AtPrompt<'a> {
 }
 
 impl Asker for AtPrompt<'_> {
-    async fn decide(&mut self, tty: &Tty, question: &Question<'_>) -> io::Result<Decision> {
+    async fn decide(&mut self, tty: &Tty, question: &Question<'_>, taken_back: Cancel) -> io::Result<Decision> {
         let look = Look::detect(self.environment, tty.file());
         self.front.draw(|renderer, out| renderer.finish(out)).await;
         self.front
-            .watch_asking(|_, cancel| async move { approval::decide(tty, question, look, &cancel).await })
+            .watch_asking(|_, cancel| async move {
+                let stop = asking::either(cancel, taken_back);
+                approval::decide(tty, question, look, &stop).await
+            })
             .await
     }
 
