@@ -11,6 +11,7 @@ use crate::paths::{Environment, Paths};
 use crate::prices::Prices;
 use crate::project::Project;
 use crate::repl::SaveRule;
+use crate::serve::ledger;
 use crate::shell::variables::Withheld;
 use crate::term::Form;
 use crate::trust::{TrustStore, project_dir};
@@ -339,7 +340,15 @@ impl App {
             let secrets = aish_provider::http::secrets_of(address).into_iter();
             secrets.map(move |secret| (name.to_owned(), secret))
         });
-        from_environment.chain(from_config).chain(from_addresses).collect()
+        let from_store = self.config().serve.store.iter().flat_map(|address| {
+            let secrets = ledger::secrets_of(address).into_iter();
+            secrets.map(|secret| (ledger::SETTING.to_owned(), secret))
+        });
+        from_environment
+            .chain(from_config)
+            .chain(from_addresses)
+            .chain(from_store)
+            .collect()
     }
 
     /// Addresses of models and servers, with what they are called: people write passwords and keys into them.

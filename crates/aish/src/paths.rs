@@ -188,10 +188,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         Err(error) => return Err(error),
     };
-    let dir = target.parent().unwrap_or(Path::new("."));
-    make_private_dir(dir)?;
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(bytes)?;
+    let (file, dir) = written_beside(&target, bytes)?;
     match std::fs::metadata(&target) {
         Ok(old) => file.as_file().set_permissions(old.permissions())?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -199,7 +196,28 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|error| error.error)?;
-    std::fs::File::open(dir)?.sync_all()
+    dir.sync_all()
+}
+
+/// Makes a file of these bytes, readable by its user only: whole or not at all, on disk when this returns. Of several who make it at
+/// once one does. Missing directories are made, private too.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where there is one, which stays as it is; the system's, with nothing changed.
+pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (file, dir) = written_beside(path, bytes)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    dir.sync_all()
+}
+
+/// A file with these bytes that has no name of its own yet, beside that path; and the directory of both.
+fn written_beside(path: &Path, bytes: &[u8]) -> io::Result<(tempfile::NamedTempFile, std::fs::File)> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    make_private_dir(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(bytes)?;
+    Ok((file, std::fs::File::open(dir)?))
 }
 
 /// Makes a directory and its parents; those made are entered by their user only.

@@ -7,18 +7,17 @@ use crate::cli::Serve;
 use crate::failure::{DONE, Failure};
 use crate::mcp::{Begin, Mcp};
 use crate::oneshot::eprint_line;
-use crate::{signals, token};
-use aish_core::secret::Secret;
+use crate::signals;
+use crate::token::{Entry, Wanted};
 use aish_engine::{Conversations, ConversationsSettings};
 use aish_server::Settings;
-use aish_store::postgres::{PostgresStore, PostgresUrl};
-use aish_store::{SessionFilter, Store};
+use ledger::Ledger;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
+pub mod ledger;
 mod watched;
 
 /// Open files that connections may need. Commands that a model runs inherit the limit, and some look at every number below it.
@@ -33,17 +32,13 @@ const TOKEN_FILE: &str = "serve-token";
 pub async fn run(app: &App, wanted: &Serve) -> Result<u8, Failure> {
     let stop = signals::end_asked();
     let address = address(app, wanted)?;
-    let entry = Entry::of(app, wanted, address)?;
-    let store = open_store(app, wanted).await?;
-    let (engine, registry) = app.engine_over(store);
-    if let Some(token) = &entry.token {
-        engine.redactor.learn(TOKEN_FILE, token.expose());
-    }
-    if let Some(name) = &wanted.token_env {
-        token::withhold(&engine, name);
-    }
-    // The ledger's password is no business of a command.
-    token::withhold(&engine, "PGPASSWORD");
+    let token = Wanted::of(wanted.token_env.as_deref(), wanted.no_token);
+    let usual = || Entry::in_file(&app.paths.data_dir.join(TOKEN_FILE));
+    let entry = Entry::find(&token, address, &app.environment, usual)?;
+    let ledger = Ledger::open(app, wanted.store.as_deref()).await?;
+    let (engine, registry) = app.engine_over(Arc::clone(&ledger.store));
+    entry.hide(&engine);
+    ledger.hide(&engine);
     match registry.choose(app.wanted_model()).await {
         Ok(Some(chosen)) => {
             for remark in chosen.remarks() {
@@ -73,8 +68,9 @@ pub async fn run(app: &App, wanted: &Serve) -> Result<u8, Failure> {
         },
     );
     entry.tell(bound);
+    eprint_line(&format!("listening on http://{bound}"));
     let settings = Settings {
-        token: entry.token,
+        token: entry.into_token(),
         hosts: config.hosts.clone(),
         log,
         traces,
@@ -96,52 +92,6 @@ fn allow_open_files() {
     }
 }
 
-/// Who is let in.
-struct Entry {
-    token: Option<Secret>,
-    /// Where clients find it, if it is in a file.
-    file: Option<PathBuf>,
-}
-
-impl Entry {
-    fn of(app: &App, wanted: &Serve, address: SocketAddr) -> Result<Self, Failure> {
-        if wanted.no_token {
-            if !address.ip().is_loopback() {
-                let message = format!("--no-token is for this machine itself; {} is not", address.ip());
-                return Err(Failure::usage(message).hint("e.g. --listen 127.0.0.1:8765"));
-            }
-            return Ok(Self {
-                token: None,
-                file: None,
-            });
-        }
-        if let Some(name) = &wanted.token_env {
-            let token = Some(token::named(&app.environment, name)?);
-            return Ok(Self { token, file: None });
-        }
-        let file = app.paths.data_dir.join(TOKEN_FILE);
-        Ok(Self {
-            token: Some(token::in_file(&file)?),
-            file: Some(file),
-        })
-    }
-
-    fn tell(&self, bound: SocketAddr) {
-        if let Some(file) = &self.file {
-            eprint_line(&format!("clients show the token in {}", file.display()));
-        }
-        if self.token.is_none() {
-            eprint_line(
-                "NO TOKEN: every program and every user of this machine may talk to it, and through it use its tools",
-            );
-        }
-        if !bound.ip().is_loopback() {
-            eprint_line("what is said is not encrypted, the token included: put a TLS proxy in front of it");
-        }
-        eprint_line(&format!("listening on http://{bound}"));
-    }
-}
-
 fn address(app: &App, wanted: &Serve) -> Result<SocketAddr, Failure> {
     let text = &app.config().serve.listen;
     wanted.listen.map_or_else(
@@ -153,27 +103,4 @@ fn address(app: &App, wanted: &Serve) -> Result<SocketAddr, Failure> {
         },
         Ok,
     )
-}
-
-/// The ledger: one that cannot be used is told before anybody is served.
-async fn open_store(app: &App, wanted: &Serve) -> Result<Arc<dyn Store>, Failure> {
-    let url = wanted.store.as_ref().or(app.config().serve.store.as_ref());
-    let Some(url) = url else {
-        let store = app.store();
-        let one = SessionFilter {
-            limit: Some(1),
-            ..SessionFilter::default()
-        };
-        store.list(one).await?;
-        return Ok(store);
-    };
-    let variable = |name: &str| app.environment.text(name).map(str::to_owned);
-    let address = PostgresUrl::parse(url).and_then(|address| address.with_environment(variable));
-    let address = address.map_err(|error| Failure::usage(error.to_string()))?;
-    let store = PostgresStore::new(address)?;
-    let unusable = |error: aish_store::StoreError| {
-        Failure::failed(error.to_string()).hint("check that the database runs and lets this machine in, as `psql` does")
-    };
-    store.check().await.map_err(unusable)?;
-    Ok(Arc::new(store))
 }
