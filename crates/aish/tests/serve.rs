@@ -1,9 +1,9 @@
 //! `aish serve` in the hands of an app that runs its own tools: SPEC 9, rule by rule, on the real program.
 //!
 //! [`app`] is the fake app. [`chat`] is what a message leads to, [`results`] what answers lead to, [`once`] that an answer counts
-//! once, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers share it, [`batches`] several calls at
-//! once and approvals, [`doors`] who is let in, [`streams`] what can be watched, [`watched`] what whoever runs it sees, and
-//! [`examples`] the clients that are published.
+//! once, [`races`] that it does so among many, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers
+//! share it, [`batches`] several calls at once and approvals, [`doors`] who is let in, [`streams`] what can be watched, [`watched`]
+//! what whoever runs it sees, and [`examples`] the clients that are published.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,6 +28,11 @@ mod examples;
 mod kills;
 #[path = "serve/once.rs"]
 mod once;
+#[path = "../../store/tests/support/postgres.rs"]
+#[allow(dead_code, reason = "not everything a database can do is asked of it here")]
+mod postgres;
+#[path = "serve/races.rs"]
+mod races;
 #[path = "serve/replicas.rs"]
 mod replicas;
 #[path = "serve/restarts.rs"]

@@ -7,6 +7,7 @@ use crate::support::fake_server::{FakeServer, Received};
 use crate::support::http::{self, Response};
 use crate::support::ledger::text;
 use crate::support::sandbox::{Output, Running, Sandbox};
+use crate::support::{default_wait, poll_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io;
@@ -15,6 +16,9 @@ use std::net::TcpStream;
 /// The token that the tests set, and the variable it is in.
 pub const TOKEN: &str = "a-token-for-the-tests";
 pub const TOKEN_VARIABLE: &str = "SERVE_TEST_TOKEN";
+
+/// What it says before its port.
+const LISTENING: &str = "[aish] listening on http://127.0.0.1:";
 
 /// Envelopes that one message may lead to before a test gives up on its end.
 const ENVELOPES_MAX: usize = 100;
@@ -59,15 +63,12 @@ impl Served {
     pub fn start_with(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
         let running = sandbox.start(&arguments);
-        running.wait_for_stderr("[aish] listening on http://127.0.0.1:");
-        let port = loop {
+        running.wait_for_stderr(LISTENING);
+        let port = poll_until("the line with its port", default_wait(), || {
             let said = running.stderr_so_far();
-            let rest = said.split("listening on http://127.0.0.1:").nth(1).unwrap();
-            // The line may still be on its way.
-            if let Some((port, _)) = rest.split_once(|c: char| !c.is_ascii_digit()) {
-                break port.parse().unwrap();
-            }
-        };
+            let (port, _) = said.split_once(LISTENING)?.1.split_once('\n')?;
+            Some(port.parse().unwrap())
+        });
         Self { running, port }
     }
 
@@ -85,6 +86,14 @@ impl Served {
     pub fn kill_9(self) {
         self.running.signal(Signal::KILL);
         self.running.finish();
+    }
+
+    /// Posts something, and ends the server as a crash would once `happened` returns: nobody is answered.
+    pub fn kill_9_meanwhile(self, path: &str, further: &[(&str, &str)], body: &Value, happened: impl FnOnce()) {
+        let mut cut = self.begin(path, further, body).unwrap();
+        happened();
+        self.kill_9();
+        assert!(http::read_response(&mut cut).is_err(), "a killed server answered");
     }
 
     /// Asks it to end, and waits for that.

@@ -1,6 +1,7 @@
 //! Who is let in, what is refused and how, and what the server says of itself (SPEC 9.8).
 
-use super::app::{Served, TOKEN, accepted, place, refused, replied, route};
+use super::app::{Served, TOKEN, TOKEN_VARIABLE, accepted, place, refused, replied, results, route};
+use crate::support::door::Door;
 use crate::support::fake_server::FakeServer;
 use crate::support::http::{self, Response};
 use crate::support::ledger::text;
@@ -8,7 +9,7 @@ use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// More than the largest body that is taken, in bytes.
@@ -19,47 +20,24 @@ fn bare(served: &Served, method: &str, path: &str, headers: &[(&str, &str)], bod
     http::ask(served.port, method, path, headers, body).unwrap()
 }
 
-/// SPEC 9.8: no token, a wrong one, another host or origin: refused.
+/// SPEC 9.8: no token, a wrong one, another host or origin, or a head without end: refused.
 #[test]
 fn who_is_let_in() {
     let model = FakeServer::builder().otherwise(|_| Reply::text("hello")).start();
     let sandbox = place(&model);
     let served = Served::start(&sandbox);
-    let host = format!("127.0.0.1:{}", served.port);
-    let (origin, good) = (format!("http://{host}"), format!("Bearer {TOKEN}"));
-    let check = |headers: &[(&str, &str)], expect: u16| {
-        let headers = [headers, &[("Content-Type", "application/json")]].concat();
-        let response = bare(&served, "POST", "/api/chat", &headers, "{\"message\":\"hi\"}");
-        assert_eq!(response.status, expect, "{headers:?}: {response:?}");
-        if expect != 200 {
-            assert!(response.json()["error"]["kind"].is_string(), "{response:?}");
-        }
-        assert_eq!(
-            expect == 401,
-            response.header("www-authenticate").is_some(),
-            "{response:?}"
-        );
+    let door = Door {
+        port: served.port,
+        path: "/api/chat",
+        token: TOKEN,
+        headers: &[("Content-Type", "application/json")],
+        body: "{\"message\":\"hi\"}",
     };
-    check(&[("Host", &host)], 401);
-    check(
-        &[("Host", &host), ("Authorization", "Bearer another-token-entirely")],
-        401,
-    );
-    check(&[("Host", &host), ("Authorization", &good[..good.len() - 1])], 401);
-    check(&[("Host", &host), ("Authorization", TOKEN)], 401);
-    check(&[("Host", "evil.example"), ("Authorization", &good)], 403);
-    check(&[("Authorization", &good)], 400);
-    check(
-        &[
-            ("Host", &host),
-            ("Authorization", &good),
-            ("Origin", "http://evil.example"),
-        ],
-        403,
-    );
-    check(&[("Host", &host), ("Authorization", &good), ("Origin", "null")], 403);
-    check(&[("Host", &host), ("Authorization", &good), ("Origin", &origin)], 200);
-    check(&[("Host", &host), ("Authorization", &good)], 200);
+    door.assert_lets_in_its_own(|response| {
+        let is_in = response.status == 200;
+        assert_eq!(response.json()["error"]["kind"].is_string(), !is_in, "{response:?}");
+    });
+    door.assert_bounds_heads();
 }
 
 /// SPEC 9.8: a token is made at the first start, in a file for the user alone whose path is said; it holds from then on.
@@ -177,11 +155,6 @@ fn refusals_have_one_shape() {
         .write_all(format!("{head}Content-Length: {BODY_BYTES_TOO_MANY}\r\n\r\n").as_bytes())
         .unwrap();
     refused(&http::read_response(&mut large).unwrap(), 413, "too_large");
-    let mut long_head = http::connect(served.port).unwrap();
-    let _ = long_head.write_all(format!("{head}X-Long: {}\r\n\r\n", "x".repeat(1 << 20)).as_bytes());
-    let mut said = Vec::new();
-    let _ = long_head.read_to_end(&mut said);
-    assert!(!String::from_utf8_lossy(&said).contains(" 200 "));
     replied(
         &accepted(&served.post("/api/chat", &json!({"message": "hi"}))),
         "still here",
@@ -292,17 +265,35 @@ fn cancelled() {
     replied(&accepted(&say()), "here again");
 }
 
-/// SPEC 10.5, 9.8: the token is in no log, no answer, and no variable of a command that a model runs.
+/// SPEC 10.5, 9.8: the token is in no log, no answer, and no variable of a command that a model runs; one that finds it all the same
+/// tells nobody.
 #[test]
 fn the_token_stays() {
-    let model = FakeServer::script([
-        Reply::call("c1", "bash", json!({"command": "env"})),
-        Reply::text("done"),
-    ]);
-    let sandbox = place(&model).config("[approval]\nmode = \"full\"\n");
+    let model = FakeServer::builder()
+        .reply(Reply::call("c1", "bash", json!({"command": "env"})))
+        .otherwise(|request| match results(request).len() {
+            1 => Reply::call(
+                "c2",
+                "bash",
+                json!({"command": "tr '\\0' '\\n' </proc/$(cat server)/environ"}),
+            ),
+            _ => Reply::text("done"),
+        })
+        .start();
+    let sandbox = place(&model)
+        .config("[approval]\nmode = \"full\"\n")
+        .env("PGPASSWORD", "of-another-database");
     let served = Served::start(&sandbox);
+    fs::write(sandbox.path("server"), served.running().pid().to_string()).unwrap();
     replied(&served.chat("go", &[]), "done");
-    let sent = model.requests()[1].json.to_string();
-    assert!(sent.contains("PATH=") && !sent.contains(TOKEN));
+    let told = results(model.requests().last().unwrap());
+    assert!(
+        told[0].contains("PATH=") && !told[0].contains(TOKEN_VARIABLE),
+        "{told:?}"
+    );
+    // Nobody but a command has a use for it here.
+    assert!(told[0].contains("PGPASSWORD=of-another-database"), "{told:?}");
+    assert!(told[1].contains(&format!("{TOKEN_VARIABLE}=[redacted:")), "{told:?}");
+    assert!(!told[1].contains(TOKEN), "{told:?}");
     assert!(!served.terminate().stderr.contains(TOKEN));
 }

@@ -1,39 +1,35 @@
-//! Several servers on one store (SPEC 9.4, 9.5): on this machine by its ledger, on several by PostgreSQL. Any of them answers for any
-//! other, of racing answers one wins, and one that was thought dead changes nothing when it wakes.
+//! Several servers on one database (SPEC 9.5), each with a home of its own as on another machine: any of them answers for any other,
+//! one that dies is taken over, one that was thought dead changes nothing when it wakes, and the database may crash meanwhile.
 //!
-//! Each server of the PostgreSQL tests has a home of its own, as on another machine. `AISH_RACES` says how many calls are raced for.
+//! `AISH_CRASHES` says how often the database crashes, `AISH_WAKES` how often a server is stopped and wakes.
 
-#[path = "../../../store/tests/support/postgres.rs"]
-#[allow(dead_code)]
-mod postgres;
-
-use super::app::{Served, TOKEN_VARIABLE, accepted, message, place, refused, replied, results};
+use super::app::{Served, TOKEN_VARIABLE, accepted, message, place, refused, replied, results, route};
+use super::postgres::{PASSWORD, PASSWORD_ENCODED, PostgresServer};
 use crate::support::fake_server::{FakeServer, Received};
-use crate::support::http::Response;
+use crate::support::http::{Response, read_response};
 use crate::support::ledger::{kinds, of_kind, text};
 use crate::support::random::number;
 use crate::support::reply::Reply;
 use crate::support::sandbox::Sandbox;
 use crate::support::{default_wait, poll_until};
-use postgres::PostgresServer;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::sync::Barrier;
-
-/// Clients that answer the same call at once.
-const RACERS: usize = 8;
-
-/// Calls that are raced for, unless `AISH_RACES` says otherwise.
-const RACES: u64 = 30;
-
-/// How often a request is sent that waits for a lease to end.
-const TRIES_MAX: usize = 3;
 
 /// Calls of one conversation.
-const CALLS: usize = 10;
+pub const CALLS: usize = 10;
+
+/// How often the database crashes, unless `AISH_CRASHES` says otherwise, and after how many answers.
+const CRASHES: u64 = 4;
+const ANSWERS_BETWEEN: usize = 5;
+
+/// How often a server is stopped and wakes, unless `AISH_WAKES` says otherwise.
+const WAKES: u64 = 1;
+
+/// How often a request is sent that cannot be answered yet: a lease has to end, or a database to be there again.
+const TRIES_MAX: usize = 30;
 
 /// Calls the app so many times, and then says that it is done.
-fn model() -> FakeServer {
+pub fn model() -> FakeServer {
     let respond = |request: &Received| match results(request).len() {
         CALLS => Reply::text("done"),
         n => Reply::call(&format!("c{n}"), "pick", json!({ "n": n })),
@@ -42,81 +38,24 @@ fn model() -> FakeServer {
 }
 
 /// Servers on that database, each with a home of its own.
-fn replicas(model: &FakeServer, url: &str, count: usize) -> Vec<(Served, Sandbox)> {
-    let start = |_| {
+pub fn replicas(model: &FakeServer, url: &str, count: usize) -> Vec<(Served, Sandbox)> {
+    let start_one = |_| {
         let sandbox = place(model);
-        let served = Served::start_with(&sandbox, &["--token-env", TOKEN_VARIABLE, "--store", url]);
-        (served, sandbox)
+        (start(&sandbox, url), sandbox)
     };
-    (0..count).map(start).collect()
+    (0..count).map(start_one).collect()
+}
+
+/// A server on that database.
+fn start(sandbox: &Sandbox, url: &str) -> Served {
+    Served::start_with(sandbox, &["--token-env", TOKEN_VARIABLE, "--store", url])
 }
 
 /// The events of a session as a server shows them.
-fn events(served: &Served, id: &Value) -> Vec<Value> {
+pub fn events(served: &Served, id: &Value) -> Vec<Value> {
     let page = accepted(&served.get(&format!("/api/sessions/{}?limit=1000", text(id))));
     assert_eq!(page["more"], false);
     page["events"].as_array().unwrap().clone()
-}
-
-/// Races for every call of conversations until enough calls were raced for.
-fn race(servers: &[&Served]) {
-    let races = usize::try_from(number("AISH_RACES").unwrap_or(RACES)).unwrap();
-    for _ in 0..races.div_ceil(CALLS) {
-        let mut pending = servers[0].chat("go", &["pick"]);
-        let mut won = Vec::new();
-        for number in 0..CALLS {
-            let (envelope, content) = race_once(servers, &pending, number);
-            won.push(content);
-            pending = envelope;
-        }
-        replied(&pending, "done");
-        let happened = events(servers[0], &pending["conversation_id"]);
-        assert_eq!(of_kind(&happened, "resumed").len(), CALLS, "{}", kinds(&happened));
-        let given = of_kind(&happened, "tool_result");
-        let given: Vec<&str> = given.iter().map(|result| text(&result["data"]["output"])).collect();
-        assert_eq!(given, won);
-    }
-}
-
-/// All clients answer the call, each with something else; gives what the one that won was told, and its answer.
-fn race_once(servers: &[&Served], pending: &Value, number: usize) -> (Value, String) {
-    let start = Barrier::new(RACERS);
-    let run = |racer: usize| {
-        let content = format!("call {number}, client {racer}");
-        start.wait();
-        (servers[racer % servers.len()].answer(pending, &content), content)
-    };
-    let outcomes: Vec<(Response, String)> = std::thread::scope(|scope| {
-        let run = &run;
-        let threads: Vec<_> = (0..RACERS).map(|racer| scope.spawn(move || run(racer))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    let (winners, losers): (Vec<_>, Vec<_>) = outcomes.iter().partition(|(response, _)| response.status == 200);
-    assert_eq!(winners.len(), 1, "{outcomes:#?}");
-    for (response, _) in losers {
-        refused(response, 409, "already_answered");
-    }
-    (accepted(&winners[0].0), winners[0].1.clone())
-}
-
-/// SPEC 9.4: four servers on one ledger.
-#[test]
-fn races_on_one_machine() {
-    let model = model();
-    let sandbox = place(&model);
-    let servers: Vec<Served> = (0..4).map(|_| Served::start(&sandbox)).collect();
-    race(&servers.iter().collect::<Vec<_>>());
-}
-
-/// SPEC 9.4, 9.5: two and four servers on a database.
-#[test]
-fn races_of_replicas() {
-    let mut database = PostgresServer::start();
-    for count in [2, 4] {
-        let model = model();
-        let servers = replicas(&model, &database.database(), count);
-        race(&servers.iter().map(|(served, _)| served).collect::<Vec<_>>());
-    }
 }
 
 /// SPEC 9.4, 9.5: what one replica began any other goes on with; repeats are known everywhere.
@@ -145,7 +84,24 @@ fn any_replica() {
     for (served, _) in &servers {
         let listed = accepted(&served.get("/api/sessions"));
         assert_eq!(listed["sessions"][0]["id"], first["conversation_id"], "{listed}");
+        assert!(!served.said().contains("pass"), "{}", served.said());
     }
+}
+
+/// SPEC 9.5: what a replica had begun goes on when it is killed, and it knows of it when it is started again.
+#[test]
+fn a_replica_that_starts_again() {
+    let mut database = PostgresServer::start();
+    let (model, url) = (model(), database.database_by_port());
+    let homes = [place(&model), place(&model)];
+    let (dies, lives) = (start(&homes[0], &url), start(&homes[1], &url));
+    let first = dies.chat("go", &["pick"]);
+    dies.kill_9();
+    let second = accepted(&lives.answer(&first, "1"));
+    let again = start(&homes[0], &url);
+    assert_eq!(accepted(&again.answer(&first, "1")), second);
+    let third = accepted(&again.answer(&second, "2"));
+    assert_eq!(accepted(&lives.answer(&second, "2")), third);
 }
 
 /// A model that never answers the first request, and says that it is done to all others.
@@ -174,11 +130,23 @@ fn a_dead_replica() {
     let (lives, dies) = (servers.remove(1), servers.remove(0));
     let key = [("Idempotency-Key", "k")];
     let body = message("go", &[]);
-    let cut = dies.0.begin("/api/chat", &key, &body).unwrap();
-    model.wait_for_requests(1);
-    dies.0.kill_9();
-    drop(cut);
+    dies.0
+        .kill_9_meanwhile("/api/chat", &key, &body, || drop(model.wait_for_requests(1)));
     replied(&accepted(&lives.0.post_with("/api/chat", &key, &body)), "done");
+    assert_eq!(of_kind(&over(&lives.0), "assistant").len(), 1);
+}
+
+/// SPEC 2.12, 9.5: it is taken over also when nobody asks for it.
+#[test]
+fn a_dead_replica_that_nobody_asks_for() {
+    let mut database = PostgresServer::start();
+    let model = model_that_hangs_once();
+    let mut servers = replicas(&model, &database.database(), 2);
+    let (lives, dies) = (servers.remove(1), servers.remove(0));
+    dies.0.kill_9_meanwhile("/api/chat", &[], &message("go", &[]), || {
+        drop(model.wait_for_requests(1))
+    });
+    model.wait_for_requests(2);
     assert_eq!(of_kind(&over(&lives.0), "assistant").len(), 1);
 }
 
@@ -186,12 +154,18 @@ fn a_dead_replica() {
 #[test]
 fn a_replica_that_wakes() {
     let mut database = PostgresServer::start();
+    for _ in 0..number("AISH_WAKES").unwrap_or(WAKES) {
+        stop_and_wake(&database.database());
+    }
+}
+
+fn stop_and_wake(url: &str) {
     let model = model_that_hangs_once();
-    let mut servers = replicas(&model, &database.database(), 2);
+    let mut servers = replicas(&model, url, 2);
     let (lives, sleeps) = (servers.remove(1), servers.remove(0));
     let key = [("Idempotency-Key", "k")];
     let body = message("go", &["pick"]);
-    let asked = sleeps.0.begin("/api/chat", &key, &body).unwrap();
+    let mut asked = sleeps.0.begin("/api/chat", &key, &body).unwrap();
     model.wait_for_requests(1);
     sleeps.0.running().signal(Signal::STOP);
     // The lease is longer than a test waits for one answer: the request is sent again, as a client would.
@@ -201,12 +175,77 @@ fn a_replica_that_wakes() {
     sleeps.0.running().signal(Signal::CONT);
     model.release();
     // Whoever asked it is told what the other one came to.
-    let mut asked = asked;
-    replied(
-        &accepted(&crate::support::http::read_response(&mut asked).unwrap()),
-        "done",
-    );
+    replied(&accepted(&read_response(&mut asked).unwrap()), "done");
     let after = over(&sleeps.0);
     assert_eq!(kinds(&after), kinds(&before));
     assert!(!after.iter().any(|event| event.to_string().contains("what nobody")));
+}
+
+/// SPEC 9.4, 9.5, 12: the database crashes while answers go on: each is applied once, and none that was acknowledged is lost.
+#[test]
+fn the_database_crashes() {
+    let crashes = number("AISH_CRASHES").unwrap_or(CRASHES);
+    let mut database = PostgresServer::start();
+    let (model, url) = (model(), database.database_by_port());
+    let home = place(&model);
+    let served = start(&home, &url);
+    let (mut crashed, mut repeated) = (0, 0);
+    while crashed < crashes {
+        let mut pending = served.chat("go", &["pick"]);
+        for n in 1..=CALLS {
+            let (path, answer) = (
+                route(&pending, "tool_result"),
+                json!({"call_id": pending["call_id"], "content": n.to_string()}),
+            );
+            let mut answering = served.begin(&path, &[], &answer).unwrap();
+            if n % ANSWERS_BETWEEN == 0 {
+                database.restart_immediately();
+                crashed += 1;
+            }
+            let first = read_response(&mut answering).unwrap();
+            let taken = std::iter::once(first).chain(std::iter::repeat_with(|| {
+                repeated += 1;
+                served.post(&path, &answer)
+            }));
+            // An app sends the same again as long as the server could not say.
+            let unsure = |response: &Response| matches!(response.status, 500 | 503);
+            let taken = taken.take(TRIES_MAX).find(|response| !unsure(response));
+            pending = accepted(&taken.expect("an answer"));
+        }
+        replied(&pending, "done");
+        let expect: Vec<String> = (1..=CALLS).map(|n| n.to_string()).collect();
+        let happened = events(&served, &pending["conversation_id"]);
+        let given = of_kind(&happened, "tool_result");
+        let given: Vec<&str> = given.iter().map(|result| text(&result["data"]["output"])).collect();
+        assert_eq!(given, expect);
+        assert_eq!(of_kind(&happened, "resumed").len(), CALLS, "{}", kinds(&happened));
+    }
+    eprintln!("{crashed} crashes, {repeated} answers sent again");
+}
+
+/// SPEC 9.8, 10.5: the password of the database is no variable of a command, and one that finds it all the same tells nobody, however
+/// it is written.
+#[test]
+fn the_password_stays() {
+    let mut database = PostgresServer::start();
+    let written = database.database_by_port();
+    let bare = written.replace(&format!(":{PASSWORD_ENCODED}@"), "@");
+    for url in [&written, &bare] {
+        let looks = "env; tr '\\0' '\\n' </proc/$(cat server)/environ; tr '\\0' '\\n' </proc/$(cat server)/cmdline";
+        let model = FakeServer::script([
+            Reply::call("c1", "bash", json!({"command": looks})),
+            Reply::text("done"),
+        ]);
+        let mut home = place(&model).config("[approval]\nmode = \"full\"\n");
+        if *url == bare {
+            home = home.env("PGPASSWORD", PASSWORD);
+        }
+        let served = start(&home, url);
+        std::fs::write(home.path("server"), served.running().pid().to_string()).unwrap();
+        replied(&served.chat("go", &[]), "done");
+        let told = &results(&model.requests()[1])[0];
+        assert!(told.contains("PATH=") && told.contains("--store"), "{told}");
+        assert_eq!(told.matches("[redacted:serve.store]").count(), 1, "{told}");
+        assert!(!told.contains(PASSWORD) && !told.contains(PASSWORD_ENCODED), "{told}");
+    }
 }

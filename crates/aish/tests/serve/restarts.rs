@@ -2,10 +2,10 @@
 
 use super::app::{Served, accepted, message, place, replied, results, route, waits_for};
 use crate::support::fake_server::FakeServer;
+use crate::support::http::read_response;
 use crate::support::ledger::{export, of_kind, text};
 use crate::support::reply::Reply;
 use crate::support::{default_wait, poll_until};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -96,13 +96,9 @@ fn killed_after_an_answer_was_taken() {
     let sandbox = place(&model);
     let served = Served::start(&sandbox);
     let pending = served.chat("go", &["pick"]);
-    std::thread::scope(|scope| {
-        let cut = scope.spawn(|| served.ask("POST", &route(&pending, "tool_result"), &[], &answer(&pending)));
+    served.kill_9_meanwhile(&route(&pending, "tool_result"), &[], &answer(&pending), || {
         model.wait_for_requests(2);
-        served.running().signal(Signal::KILL);
-        assert!(cut.join().unwrap().is_err(), "a killed server answered");
     });
-    served.kill_9();
     let served = Served::start(&sandbox);
     replied(&accepted(&served.answer(&pending, "red")), "done");
     let requests = model.requests();
@@ -112,8 +108,8 @@ fn killed_after_an_answer_was_taken() {
     assert_eq!(of_kind(&events, "resumed").len(), 1);
 }
 
-fn answer(pending: &Value) -> String {
-    json!({"call_id": pending["call_id"], "content": "red"}).to_string()
+fn answer(pending: &Value) -> Value {
+    json!({"call_id": pending["call_id"], "content": "red"})
 }
 
 /// SPEC 2.6, 9.5, 12: a built-in command that a crash cut off is in doubt: nobody runs it again, and the model is told.
@@ -130,22 +126,12 @@ fn killed_while_a_command_runs() {
     let sandbox = place(&model).config("[approval]\nmode = \"full\"\n");
     let served = Served::start(&sandbox);
     let ran = sandbox.path("ran");
-    std::thread::scope(|scope| {
-        let cut = scope.spawn(|| {
-            served.ask(
-                "POST",
-                "/api/chat",
-                &[("Idempotency-Key", "k")],
-                &json!({"message": "go"}).to_string(),
-            )
-        });
+    let (key, body) = ([("Idempotency-Key", "k")], json!({"message": "go"}));
+    served.kill_9_meanwhile("/api/chat", &key, &body, || {
         poll_until("the command runs", default_wait(), || ran.exists().then_some(()));
-        served.running().signal(Signal::KILL);
-        assert!(cut.join().unwrap().is_err(), "a killed server answered");
     });
-    served.kill_9();
     let served = Served::start(&sandbox);
-    let again = accepted(&served.post_with("/api/chat", &[("Idempotency-Key", "k")], &json!({"message": "go"})));
+    let again = accepted(&served.post_with("/api/chat", &key, &body));
     replied(&again, "I see");
     assert_eq!(fs::read_to_string(&ran).unwrap(), "ran\n");
     let told = results(model.requests().last().unwrap());
@@ -161,11 +147,8 @@ fn taken_over() {
         .start();
     let sandbox = place(&model);
     let (dies, lives) = (Served::start(&sandbox), Served::start(&sandbox));
-    std::thread::scope(|scope| {
-        let cut = scope.spawn(|| dies.ask("POST", "/api/chat", &[], &message("go", &[]).to_string()));
+    dies.kill_9_meanwhile("/api/chat", &[], &message("go", &[]), || {
         model.wait_for_requests(1);
-        dies.running().signal(Signal::KILL);
-        assert!(cut.join().unwrap().is_err(), "a killed server answered");
     });
     model.wait_for_requests(2);
     let id = accepted(&lives.get("/api/sessions"))["sessions"][0]["id"].clone();
@@ -202,14 +185,13 @@ fn drained() {
     let sandbox = place(&model);
     let served = Served::start(&sandbox);
     let pending = served.chat("go", &["pick"]);
-    std::thread::scope(|scope| {
-        let cut = scope.spawn(|| served.ask("POST", &route(&pending, "tool_result"), &[], &answer(&pending)));
-        model.wait_for_requests(2);
-        served.running().signal(Signal::TERM);
-        let response = cut.join().unwrap();
-        assert!(response.is_err() || response.is_ok_and(|response| response.status == 503));
-    });
+    let mut cut = served
+        .begin(&route(&pending, "tool_result"), &[], &answer(&pending))
+        .unwrap();
+    model.wait_for_requests(2);
     served.terminate().success();
+    let response = read_response(&mut cut);
+    assert!(response.is_err() || response.is_ok_and(|response| response.status == 503));
     let served = Served::start(&sandbox);
     replied(&accepted(&served.answer(&pending, "red")), "done");
     assert_eq!(results(model.requests().last().unwrap()), ["red"]);

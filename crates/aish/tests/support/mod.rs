@@ -4,7 +4,7 @@
 //!   [`strict`] for what it refuses. It shares no type with the codecs, so that a mistake of theirs cannot hide here.
 //! - [`pty`]: the program (or any other) on a pseudo-terminal, asserted by screen and by transcript.
 //! - [`sandbox`]: a home and a project of their own in a temporary folder, and runs of the program bounded in time.
-//! - [`http`]: an HTTP client on raw sockets.
+//! - [`http`]: an HTTP client on raw sockets; [`door`]: who is let in by a server.
 //! - [`ledger`]: what a run left in the ledger.
 //! - [`mcp`]: a scripted MCP server, over HTTP or as a child process; [`mcp_real`]: real ones.
 //! - [`processes`]: what a run left behind and what memory it took.
@@ -21,6 +21,7 @@
 )]
 
 mod answer;
+pub mod door;
 pub mod fake_server;
 pub mod http;
 pub mod ledger;

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 const RACERS: usize = 12;
 /// Stories of the random test; another number by [`STORIES_VARIABLE`].
 const STORIES: u64 = 120;
-const STORIES_VARIABLE: &str = "AISH_TEST_STORIES";
+const STORIES_VARIABLE: &str = "AISH_STORIES";
 /// Clients of one story.
 const CLIENTS: usize = 4;
 /// Calls of the client in one turn.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 /// How often the server crashes; another number by this variable.
 const CRASHES: usize = 5;
-const CRASHES_VARIABLE: &str = "AISH_TEST_POSTGRES_CRASHES";
+const CRASHES_VARIABLE: &str = "AISH_CRASHES";
 
 /// Appends that must be acknowledged between two crashes.
 const APPENDS_BETWEEN: usize = 20;

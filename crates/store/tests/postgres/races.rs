@@ -11,7 +11,7 @@ const REPLICAS: usize = 4;
 const ANSWERS: usize = 8;
 /// How many are raced for; another number by this variable.
 const CONTINUATIONS: u64 = 40;
-const CONTINUATIONS_VARIABLE: &str = "AISH_TEST_POSTGRES_CONTINUATIONS";
+const CONTINUATIONS_VARIABLE: &str = "AISH_RACES";
 
 fn continuations() -> u64 {
     std::env::var(CONTINUATIONS_VARIABLE).map_or(CONTINUATIONS, |count| count.parse().unwrap())
