@@ -25,7 +25,8 @@ class ApiError(Exception):
     """What the server refused: `status`, `kind` (a word for programs), message and hint (for people)."""
     def __init__(self, status, error):
         self.status, self.kind = status, error.get("kind", "unknown")
-        super().__init__(f"{status} {self.kind}: {error.get('message')} {error.get('hint') or ''}")
+        hint = f" ({error['hint']})" if error.get("hint") else ""
+        super().__init__(f"{status} {self.kind}: {error.get('message')}{hint}")
 
 
 class Tools:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """A notes app whose assistant lives in `aish serve`: the notes are here, and so are the tools that touch them.
 
-    AISH_TOKEN_FILE=... python3 notes.py                    # a conversation, a message a line
-    AISH_TOKEN_FILE=... python3 notes.py 'what do I need?'  # one message
-    AISH_TOKEN_FILE=... python3 notes.py --resume ID        # answers what that conversation waits for, then goes on
+    python3 notes.py                    # a conversation, a message a line
+    python3 notes.py 'what do I need?'  # one message
+    python3 notes.py --resume ID        # answers what that conversation waits for, then goes on
 
-AISH_URL is where the server is (http://127.0.0.1:8765); the token is in AISH_TOKEN, or in the file AISH_TOKEN_FILE names;
-the notes are in NOTES_FILE (notes.txt).
+AISH_URL is where the server is (http://127.0.0.1:8765). The token is in AISH_TOKEN, or in the file AISH_TOKEN_FILE names, or
+else where `aish serve` puts it. The notes are in NOTES_FILE (notes.txt).
 """
 import os
 import sys
@@ -44,20 +44,39 @@ def ask(pending):
         return False
 
 
+def token():
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    file = os.environ.get("AISH_TOKEN_FILE") or Path(data) / "aish" / "serve-token"
+    return os.environ.get("AISH_TOKEN") or Path(file).read_text().strip()
+
+
+def typed():
+    """A message a line. A line is read when the one before has been answered: what comes in between answers a question."""
+    while True:
+        if sys.stdin.isatty():
+            print("> ", end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()
+
+
 def main(arguments):
-    token = os.environ.get("AISH_TOKEN") or Path(os.environ["AISH_TOKEN_FILE"]).read_text().strip()
     url, tell = os.environ.get("AISH_URL", "http://127.0.0.1:8765"), lambda text: print(shown(text), end="", flush=True)
-    agent = Agent(url, token, tools, approve=ask, on_text=tell)
-    if arguments[:1] == ["--resume"]:
-        agent.conversation_id, arguments = arguments[1], arguments[2:]
-        agent.go_on()
-        print()
-    # A line is read when the one before has been answered: what comes in between answers a question.
-    lines = [" ".join(arguments)] if arguments else iter(sys.stdin.readline, "")
-    for message in lines:
-        agent.say(message.strip())
-        print()
-    print(f"[conversation {agent.conversation_id}]", file=sys.stderr)
+    agent = Agent(url, token(), tools, approve=ask, on_text=tell)
+    try:
+        if arguments[:1] == ["--resume"]:
+            agent.conversation_id, arguments = arguments[1], arguments[2:]
+            if agent.go_on():
+                print()
+        for message in [" ".join(arguments)] if arguments else typed():
+            agent.say(message)
+            print(flush=True)
+    finally:
+        # However it ended: with --resume it goes on.
+        if agent.conversation_id:
+            print(f"[conversation {agent.conversation_id}]", file=sys.stderr)
 
 
 if __name__ == "__main__":
@@ -65,3 +84,5 @@ if __name__ == "__main__":
         main(sys.argv[1:])
     except (ApiError, OSError) as error:  # refused, or not to be reached
         sys.exit(f"notes: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
