@@ -64,9 +64,9 @@ pub use offered::{Offered, Supply};
 pub use proposals::{JudgedCommand, LastReply, Proposals};
 pub use served::{Claim, Reply, ServeError};
 pub use settled::Settled;
-pub use standing::{Envelope, Final, Standing, Waited, Waiting};
+pub use standing::{AnswerTo, Envelope, Final, Standing, Waited, Waiting};
 pub use steering::{Steered, Steering};
-pub use told::{Telling, is_told};
+pub use told::{Telling, may_tell};
 
 /// What the ledger holds, for front ends that reach it through the engine.
 pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount, export::jsonl_line};

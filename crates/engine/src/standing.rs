@@ -2,14 +2,17 @@
 //!
 //! A view of the events alone, and of a moment in them: an answer that is sent again gets what it got the first time, whatever
 //! has happened since (SPEC 9.4).
+//!
+//! A turn that a person began at a terminal is told of as well: its calls may be answered from any device (SPEC 9.9). It is not
+//! suspended, as somebody sits in front of it, or comes back to it with `aish resume`; so it waits with the verdict that asks.
 
-use crate::EngineError;
 use crate::driver::Driver;
-use crate::told::{Telling, is_told};
+use crate::told::Telling;
 use aish_core::Digest;
 use aish_core::event::{Body, Event, Suspended, readable_call};
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use aish_core::turn::{Step, StopReason, Turn};
+use std::fmt;
 
 /// Where a turn stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,8 +54,8 @@ pub enum Waiting {
 /// A call that is waited for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waited {
-    /// The one-shot id of the suspension.
-    pub continuation: ContinuationId,
+    /// Where the answer goes.
+    pub answer_to: AnswerTo,
     /// Which call.
     pub call_id: CallId,
     /// The tool, as the model called it.
@@ -67,6 +70,32 @@ pub struct Waited {
     pub expires: Option<u64>,
 }
 
+/// What an answer is sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerTo {
+    /// The one-shot id of a suspension.
+    Continuation(ContinuationId),
+    /// The session, for a call of a turn that a terminal drives: that has no suspension, and what a yes is for is said by the call's
+    /// id and digest.
+    Session(SessionId),
+}
+
+impl AnswerTo {
+    /// As it stands in a path.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Continuation(id) => id.as_str(),
+            Self::Session(id) => id.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for AnswerTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Final {
@@ -77,69 +106,70 @@ pub struct Final {
 }
 
 impl Driver {
-    /// What the turn came to after that event (0: whatever it came to first), as its client is told.
-    pub fn standing_after(&self, turn: u64, seq: u64) -> Standing {
-        let session = &self.session;
-        let mut after = session
-            .events()
-            .iter()
-            .filter(|event| event.turn == turn && event.seq > seq);
-        match after.find(|event| is_told(event)) {
-            Some(event) => Standing::Told(Box::new(self.envelope(turn, event))),
-            None => Standing::Running,
-        }
+    /// What the turn came to from that event on (0: whatever it came to first), as its client is told.
+    pub(crate) fn standing_from(&self, turn: u64, seq: u64) -> Standing {
+        let mut telling = Telling::default();
+        let mut events = self.session.events().iter().filter(|event| event.turn == turn);
+        let told = events.find_map(|event| {
+            telling.take(event);
+            if event.seq >= seq { telling.at(event) } else { None }
+        });
+        told.map_or(Standing::Running, |envelope| Standing::Told(Box::new(envelope)))
     }
 
     /// How a turn ended, if there was one of that number and it has.
-    pub fn envelope_of(&self, turn: u64) -> Option<Envelope> {
+    pub(crate) fn envelope_of(&self, turn: u64) -> Option<Envelope> {
         let mut events = self.session.events().iter().rev();
         let ended = events.find(|event| event.turn == turn && matches!(event.body, Body::TurnEnded(_)))?;
-        Some(self.envelope(turn, ended))
+        Some(self.envelope(ended))
     }
 
     /// What an event told the client, if it told anything.
     pub(crate) fn told_at(&self, seq: u64) -> Option<Envelope> {
         let mut events = self.session.events().iter().rev();
-        let told = events.find(|event| event.seq == seq).filter(|event| is_told(event))?;
-        Some(self.envelope(told.turn, told))
+        let told = events.find(|event| event.seq == seq)?;
+        self.telling(told).at(told)
     }
 
     /// What its client was told last, and the event that said it: unless the turn has gone on since, or nothing was asked yet.
-    pub fn last_told(&self) -> Option<(u64, Envelope)> {
+    pub(crate) fn last_told(&self) -> Option<(u64, Envelope)> {
         let turn = self.session.turn()?;
-        if turn.ended().is_none() && turn.suspended().is_none() {
+        // A client's turn that waits is suspended: until it says so, somebody is about to.
+        let is_asking = turn.is_waiting() && turn.served().is_none();
+        if turn.ended().is_none() && turn.suspended().is_none() && !is_asking {
             return None;
         }
-        let mut events = self.session.events().iter().rev();
-        let told = events.find(|event| event.turn == turn.number() && is_told(event))?;
-        Some((told.seq, self.envelope(turn.number(), told)))
+        let mut telling = Telling::default();
+        let events = self.session.events().iter();
+        let told = events.filter(|event| event.turn == turn.number()).filter(|event| {
+            telling.take(event);
+            telling.tells(event)
+        });
+        let last = told.last()?;
+        Some((last.seq, self.envelope(last)))
     }
 
     /// Where the session stands now.
-    pub fn standing(&self) -> Standing {
-        let Some(turn) = self.session.turn() else {
-            return Standing::Idle;
-        };
-        if turn.ended().is_some() {
+    pub(crate) fn standing(&self) -> Standing {
+        if self.session.open_turn().is_none() {
             return Standing::Idle;
         }
-        let Some(suspended) = turn.suspended() else {
-            return Standing::Running;
-        };
-        let is_it = |event: &&Event| matches!(&event.body, Body::Suspended(data) if data == suspended);
-        match self.session.events().iter().rev().find(is_it) {
-            Some(event) => Standing::Told(Box::new(self.envelope(turn.number(), event))),
-            None => Standing::Running,
-        }
+        let told = self.last_told();
+        told.map_or(Standing::Running, |(_, envelope)| Standing::Told(Box::new(envelope)))
     }
 
-    fn envelope(&self, turn: u64, at: &Event) -> Envelope {
+    fn envelope(&self, at: &Event) -> Envelope {
+        self.telling(at).envelope(at)
+    }
+
+    /// What is told of a turn up to one of its events.
+    fn telling(&self, at: &Event) -> Telling {
         let mut telling = Telling::default();
         let events = self.session.events().iter();
-        for event in events.filter(|event| event.turn == turn && event.seq <= at.seq) {
+        for event in events.filter(|event| event.turn == at.turn && event.seq <= at.seq) {
             telling.take(event);
         }
-        telling.envelope(at)
+        telling
     }
 
     /// The suspension of what the open turn waits for now, to be recorded; `None` where it waits for nobody.
@@ -154,14 +184,6 @@ impl Driver {
             call_id,
             expires,
         })
-    }
-
-    /// Loads what others wrote, for a view of it.
-    ///
-    /// # Errors
-    /// The ledger cannot be read.
-    pub async fn refresh(&mut self) -> Result<(), EngineError> {
-        self.catch_up().await
     }
 }
 

@@ -4,20 +4,34 @@
 //! The fold keeps what the last reply called and how far that has got, not what calls gave: it stays small however long a turn is,
 //! so that a reader of a session can have one of its own and needs no session in memory.
 
-use crate::standing::{Envelope, Final, Waited, Waiting};
+use crate::standing::{AnswerTo, Envelope, Final, Waited, Waiting};
 use aish_core::event::{Answer, Body, CallGated, CallSource, Event, ReplyStop, Suspended, ToolCall};
 use aish_core::id::{CallId, SessionId};
 use aish_core::policy::Verdict;
 use aish_core::projection::repaired_arguments;
 use aish_core::turn::StopReason;
 use aish_store::RawEvent;
+use aish_tools::BegunBy;
 
 /// What a client is told to do about a call that asks something in the middle.
 const ANSWERED_ELSEWHERE: &str = "It can be declined here, and answered at a terminal (aish --resume)";
 
-/// Whether an event says something to a client: that the turn waits, or is over.
-pub fn is_told(event: &Event) -> bool {
+/// Whether an event may say something to a client: that the turn waits, or is over.
+pub fn may_tell(event: &Event) -> bool {
+    tells_always(event) || asks_or_answers(event)
+}
+
+/// Whether it says so in every turn.
+fn tells_always(event: &Event) -> bool {
     matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_))
+}
+
+/// Whether it may be what a turn at a terminal waits with.
+fn asks_or_answers(event: &Event) -> bool {
+    matches!(
+        event.body,
+        Body::CallGated(_) | Body::CallAnswered(_) | Body::CallSuspended(_)
+    )
 }
 
 /// The latest turn of a session, as far as its events were taken.
@@ -25,6 +39,7 @@ pub fn is_told(event: &Event) -> bool {
 pub struct Telling {
     turn: u64,
     seen: Seen,
+    begun_by: BegunBy,
     model: String,
     /// Those of the last reply: all others have their results.
     calls: Vec<ToldCall>,
@@ -64,6 +79,35 @@ impl ToldCall {
         let is_clients = gated.is_some_and(|gated| gated.source == CallSource::Client);
         is_clients && !self.awaits_answer() && self.answered != Some(Answer::Deny)
     }
+
+    /// What is told of it while it is waited for.
+    fn waited(&self, (answer_to, expires): (AnswerTo, Option<u64>)) -> Waiting {
+        let gated = self.gated.as_ref();
+        let rule = gated.map(|gated| gated.rule.clone()).unwrap_or_default();
+        let waited = Waited {
+            answer_to,
+            call_id: self.call.id.clone(),
+            tool: self.call.function.name.clone(),
+            input: repaired_arguments(&self.call.function.arguments),
+            digest: gated.and_then(|gated| gated.digest.clone()),
+            reason: if self.asks.is_empty() {
+                rule
+            } else {
+                format!("it asks: {}. {ANSWERED_ELSEWHERE}", self.asks.join("; "))
+            },
+            expires,
+        };
+        if self.is_at_client() {
+            Waiting::ForTool(waited)
+        } else {
+            Waiting::ForApproval(waited)
+        }
+    }
+
+    /// It stopped in the middle to ask something, and nobody has declined it.
+    fn is_asking(&self) -> bool {
+        !self.asks.is_empty() && self.answered != Some(Answer::Deny)
+    }
 }
 
 impl Telling {
@@ -86,6 +130,9 @@ impl Telling {
         self.text.take(event);
         if let Body::TurnStarted(data) = &event.body {
             self.model.clone_from(&data.model);
+            if data.served.is_some() {
+                self.begun_by = BegunBy::Client;
+            }
         } else if let Body::Assistant(data) = &event.body {
             self.calls.clear();
             if let Some(model) = &data.model {
@@ -104,6 +151,8 @@ impl Telling {
             self.with(&data.call_id, |call| call.answered = Some(data.answer));
         } else if let Body::CallSuspended(data) = &event.body {
             self.with(&data.call_id, |call| call.asks.clone_from(&data.asks));
+        } else if let Body::CallTakenUp(data) = &event.body {
+            self.with(&data.call_id, |call| call.asks.clear());
         } else if let Body::CallStarted(data) = &event.body {
             self.used(&data.call_id);
         } else if let Body::Suspended(data) = &event.body
@@ -135,15 +184,50 @@ impl Telling {
 
     /// What the event that was taken last tells the client; `None` where it tells nothing, or the turn was not seen whole.
     pub fn at(&self, event: &Event) -> Option<Envelope> {
-        let is_it = self.seen == Seen::Whole && event.turn == self.turn && is_told(event);
-        is_it.then(|| self.envelope(event))
+        self.tells(event).then(|| self.envelope(event))
+    }
+
+    /// Whether the event that was taken last tells the client something.
+    pub(crate) fn tells(&self, event: &Event) -> bool {
+        self.is_whole() && event.turn == self.turn && (tells_always(event) || self.asks_with(event))
+    }
+
+    /// Whether the turn of the events that were taken last was seen from its beginning on.
+    pub fn is_whole(&self) -> bool {
+        self.seen == Seen::Whole
+    }
+
+    /// Whether a turn at a terminal waits with that event: it asks about a call that comes first now.
+    fn asks_with(&self, event: &Event) -> bool {
+        if self.begun_by == BegunBy::Client {
+            return false;
+        }
+        let Some(first) = self.asked_first() else {
+            return false;
+        };
+        if let Body::CallGated(data) = &event.body {
+            data.call_id == first.call.id
+        } else if let Body::CallSuspended(data) = &event.body {
+            data.call_id == first.call.id
+        } else {
+            asks_or_answers(event)
+        }
+    }
+
+    /// The call that somebody has to say something to before all others.
+    fn asked_first(&self) -> Option<&ToldCall> {
+        let unanswered = self.calls.iter().find(|call| call.awaits_answer());
+        unanswered.or_else(|| self.calls.iter().find(|call| call.is_asking()))
     }
 
     pub(crate) fn envelope(&self, at: &Event) -> Envelope {
         let waited = if let Body::Suspended(data) = &at.body {
             self.waited(data)
-        } else {
+        } else if tells_always(at) {
             None
+        } else {
+            let to = AnswerTo::Session(at.session.clone());
+            self.asked_first().map(|call| call.waited((to, None)))
         };
         Envelope {
             session: at.session.clone(),
@@ -184,26 +268,8 @@ impl Telling {
     /// What a suspension waits for, as it was asked then.
     fn waited(&self, suspended: &Suspended) -> Option<Waiting> {
         let call = self.call(suspended.call_id.as_ref()?)?;
-        let gated = call.gated.as_ref();
-        let rule = gated.map(|gated| gated.rule.clone()).unwrap_or_default();
-        let waited = Waited {
-            continuation: suspended.continuation.clone(),
-            call_id: call.call.id.clone(),
-            tool: call.call.function.name.clone(),
-            input: repaired_arguments(&call.call.function.arguments),
-            digest: gated.and_then(|gated| gated.digest.clone()),
-            reason: if call.asks.is_empty() {
-                rule
-            } else {
-                format!("it asks: {}. {ANSWERED_ELSEWHERE}", call.asks.join("; "))
-            },
-            expires: suspended.expires,
-        };
-        Some(if call.is_at_client() {
-            Waiting::ForTool(waited)
-        } else {
-            Waiting::ForApproval(waited)
-        })
+        let to = AnswerTo::Continuation(suspended.continuation.clone());
+        Some(call.waited((to, suspended.expires)))
     }
 }
 

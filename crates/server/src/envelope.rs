@@ -106,7 +106,7 @@ impl From<Envelope> for Reply {
             }),
             Waiting::ForTool(call) => Self::Tool(ToolPending {
                 tool_pending: true,
-                session_id: call.continuation.to_string(),
+                session_id: call.answer_to.to_string(),
                 conversation_id,
                 call_id: call.call_id.to_string(),
                 tool_name: call.tool,
@@ -117,7 +117,7 @@ impl From<Envelope> for Reply {
             }),
             Waiting::ForApproval(call) => Self::Approval(ApprovalPending {
                 approval_pending: true,
-                session_id: call.continuation.to_string(),
+                session_id: call.answer_to.to_string(),
                 conversation_id,
                 call_id: call.call_id.to_string(),
                 tool_name: call.tool,

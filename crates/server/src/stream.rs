@@ -18,7 +18,7 @@ use crate::pages::Pages;
 use crate::telemetry::Open;
 use aish_core::event::Event;
 use aish_core::id::SessionId;
-use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, is_told};
+use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, may_tell};
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt as _;
@@ -200,7 +200,7 @@ impl Follower {
         };
         let frame = match telling.take_raw(&self.session, event) {
             Some(envelope) => frame::told(event.seq, envelope),
-            None if says_where_it_stands(&event.kind) => {
+            None if !telling.is_whole() && may_say_where_it_stands(&event.kind) => {
                 load_told(&self.conversations, &self.session, event.seq).await?
             }
             None => return Ok(()),
@@ -217,7 +217,7 @@ impl Follower {
         };
         telling.take(event);
         let envelope = telling.at(event);
-        if envelope.is_none() && !is_told(event) {
+        if envelope.is_none() && (telling.is_whole() || !may_tell(event)) {
             return Ok(());
         }
         let make = async || match envelope {
@@ -343,6 +343,11 @@ impl Follower {
 /// Whether an event of this kind says that its turn waits, or is over.
 fn says_where_it_stands(kind: &str) -> bool {
     matches!(kind, "suspended" | "turn_ended")
+}
+
+/// Whether one may say so in a turn of a terminal's, which waits with the question itself.
+fn may_say_where_it_stands(kind: &str) -> bool {
+    says_where_it_stands(kind) || matches!(kind, "call_gated" | "call_answered" | "call_suspended")
 }
 
 /// The envelope of an event whose turn was not seen from its beginning; empty for one that cannot be read.

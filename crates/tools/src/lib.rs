@@ -69,9 +69,10 @@ pub struct Place {
 }
 
 /// Who is in front of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BegunBy {
     /// Somebody at a terminal of this machine.
+    #[default]
     Person,
     /// A client somewhere else (SPEC 9).
     Client,

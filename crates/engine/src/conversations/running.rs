@@ -112,11 +112,11 @@ impl Conversations {
             let driver = match &mut driver {
                 None => driver.insert(self.open(&ticket.session).await?),
                 Some(driver) => {
-                    driver.refresh().await?;
+                    driver.catch_up().await?;
                     driver
                 }
             };
-            if let Standing::Told(envelope) = driver.standing_after(ticket.turn, ticket.seq) {
+            if let Standing::Told(envelope) = driver.standing_from(ticket.turn, ticket.seq) {
                 return Ok(*envelope);
             }
             // A run that failed may be a later one: what this one came to would have stood in the ledger.
@@ -202,7 +202,7 @@ impl Conversations {
             }
         };
         hub.forward(notices.drain());
-        let standing = driver.standing_after(ticket.turn, ticket.seq);
+        let standing = driver.standing_from(ticket.turn, ticket.seq);
         let came = match driven {
             Ok(_)
             | Err(EngineError::LeaseLost(_) | EngineError::Paused(_) | EngineError::Store(StoreError::Leased { .. })) => {

@@ -19,8 +19,8 @@ async fn the_same_answer_again() {
         let start = house.chat(asks("?")).await.unwrap();
         let (session, first) = (start.session.to_string(), for_tool(&start));
         let answer = result_of(Some(first.call_id.as_str()), "rain");
-        let second = house.answer(first.continuation.as_str(), answer.clone()).await.unwrap();
-        let ids = [first.continuation.to_string(), session.clone()];
+        let second = house.answer(first.answer_to.as_str(), answer.clone()).await.unwrap();
+        let ids = [first.answer_to.to_string(), session.clone()];
         for id in &ids {
             assert_eq!(house.answer(id, answer.clone()).await.unwrap(), second, "{id}");
             assert_eq!(other.answer(id, answer.clone()).await.unwrap(), second, "{id}");
@@ -84,7 +84,7 @@ async fn the_same_words_are_not_enough() {
             call_id: Some(call.to_owned()),
             ..verdict_on(&asked, Answer::Approve, None)
         };
-        let approval = asked.continuation.as_str();
+        let approval = asked.answer_to.as_str();
         let wrong = house.answer(approval, quoting("0123456789ab0123456789ab")).await;
         assert!(
             matches!(&wrong, Err(ServeError::Digest(call)) if *call == asked.call_id),
@@ -97,7 +97,7 @@ async fn the_same_words_are_not_enough() {
                 "{wrong:?}"
             );
         }
-        let result = waited.continuation.as_str();
+        let result = waited.answer_to.as_str();
         let wrong = house.answer(result, result_of(Some(other.as_str()), "rain")).await;
         assert!(matches!(&wrong, Err(ServeError::OtherCall { .. })), "{wrong:?}");
         // What the first answer might have said of its call, the same one may say again.
@@ -128,7 +128,7 @@ async fn again_while_the_turn_runs() {
         let house = ledger.house([weather_call("Jena"), Act::Hang(Vec::new())]);
         let start = house.chat(asks("?")).await.unwrap();
         let waited = for_tool(&start);
-        let id = waited.continuation.as_str();
+        let id = waited.answer_to.as_str();
         let first = house.conversations.answer(id, result_of(None, "rain")).await.unwrap();
         let again = house.conversations.answer(id, result_of(None, "rain")).await.unwrap();
         let by_session = result_of(None, "rain");
@@ -168,7 +168,7 @@ async fn again_while_a_later_part_runs() {
         let later = for_tool(&second);
         let running = house
             .conversations
-            .answer(later.continuation.as_str(), result_of(None, "sun"))
+            .answer(later.answer_to.as_str(), result_of(None, "sun"))
             .await
             .unwrap();
         assert_eq!(house.result(&first, "rain").await.unwrap(), second);
@@ -194,7 +194,7 @@ async fn what_counted_is_in_the_ledger() {
         let events = house.events(&start.session).await;
         let resumed: Vec<_> = events
             .windows(2)
-            .filter(|pair| matches!(&pair[0].body, Body::Resumed(data) if data.continuation == waited.continuation))
+            .filter(|pair| matches!(&pair[0].body, Body::Resumed(data) if data.continuation.as_str() == waited.answer_to.as_str()))
             .collect();
         assert_eq!(resumed.len(), 1);
         assert_eq!(resumed[0][1].tool_result().unwrap().output, "rain");

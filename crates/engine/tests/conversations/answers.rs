@@ -20,7 +20,7 @@ async fn call_ids_that_name_nothing() {
         for given in [None, Some("toolu_of_their_own"), Some("")] {
             let house = ledger.house([weather_call("Jena"), Act::text("ok")]);
             let first = house.chat(asks("?")).await.unwrap();
-            let id = for_tool(&first).continuation.to_string();
+            let id = for_tool(&first).answer_to.to_string();
             let mut reader = house.conversations.follow(&first.session, 0);
             let last = house.answer(&id, result_of(given, "rain")).await.unwrap();
             assert_replied(&last, "ok");
@@ -43,9 +43,7 @@ async fn call_ids_that_name_nothing() {
             };
             let house = House::set(&ledger, strict, [weather_call("Jena"), Act::text("ok")]);
             let waited = for_tool(&house.chat(asks("?")).await.unwrap());
-            let refused = house
-                .answer(waited.continuation.as_str(), result_of(given, "rain"))
-                .await;
+            let refused = house.answer(waited.answer_to.as_str(), result_of(given, "rain")).await;
             assert!(
                 matches!(refused, Err(ServeError::OtherCall { .. } | ServeError::CallUnnamed(_))),
                 "{given:?}: {refused:?}"
@@ -72,7 +70,7 @@ async fn nothing_lands_on_the_next_call() {
                 call_id: given.map(str::to_owned),
                 ..verdict_on(&for_tool(&start), Answer::Approve, None)
             };
-            let refused = house.answer(for_tool(&start).continuation.as_str(), verdict).await;
+            let refused = house.answer(for_tool(&start).answer_to.as_str(), verdict).await;
             assert!(
                 matches!(refused, Err(ServeError::OtherCall { .. } | ServeError::CallUnnamed(_))),
                 "{given:?}: {refused:?}"
@@ -92,7 +90,7 @@ async fn another_calls_id() {
         let (session, second) = (second.session.clone(), for_tool(&second));
         let before = house.events(&session).await.len();
         let of_first = result_of(Some(first.call_id.as_str()), "other");
-        for id in [second.continuation.as_str(), session.as_str()] {
+        for id in [second.answer_to.as_str(), session.as_str()] {
             let refused = house.answer(id, of_first.clone()).await;
             assert!(
                 matches!(&refused, Err(ServeError::OtherCall { given, awaited })
@@ -128,7 +126,7 @@ async fn answers_to_nothing() {
 
     let waited = for_tool(&house.chat(goes_on(&over.session, "?")).await.unwrap());
     let verdict = house
-        .answer(waited.continuation.as_str(), verdict_on(&waited, Answer::Approve, None))
+        .answer(waited.answer_to.as_str(), verdict_on(&waited, Answer::Approve, None))
         .await;
     assert!(matches!(&verdict, Err(ServeError::OtherAnswer { .. })), "{verdict:?}");
 }
@@ -153,7 +151,7 @@ async fn a_different_answer() {
         let second = house.result(&first, "rain").await.unwrap();
         let refused = house.result(&first, "snow").await;
         assert!(
-            matches!(&refused, Err(ServeError::AnsweredOtherwise(id)) if *id == first.continuation),
+            matches!(&refused, Err(ServeError::AnsweredOtherwise(id)) if id.as_str() == first.answer_to.as_str()),
             "{refused:?}"
         );
         house.result(&for_tool(&second), "sun").await.unwrap();
@@ -169,7 +167,7 @@ async fn a_different_answer() {
             },
             request: None,
         };
-        let refused = house.answer(first.continuation.as_str(), claim).await;
+        let refused = house.answer(first.answer_to.as_str(), claim).await;
         assert!(matches!(&refused, Err(ServeError::AnsweredOtherwise(_))), "{refused:?}");
     }
 }
@@ -189,7 +187,7 @@ async fn an_answer_that_comes_too_late() {
         for _ in 0..2 {
             let late = house.result(&waited, "rain").await;
             assert!(
-                matches!(&late, Err(ServeError::Expired(id)) if *id == waited.continuation),
+                matches!(&late, Err(ServeError::Expired(id)) if id.as_str() == waited.answer_to.as_str()),
                 "{late:?}"
             );
         }
@@ -215,11 +213,11 @@ async fn too_late_or_cancelled() {
         let waited = for_tool(&start);
         let keeping = tokio::spawn(brief.conversations.clone().keep());
         until(async || brief.count(&start.session, "turn_ended").await == 1).await;
-        for id in [start.session.as_str(), waited.continuation.as_str()] {
+        for id in [start.session.as_str(), waited.answer_to.as_str()] {
             for given in [Some(waited.call_id.as_str()), None] {
                 let late = brief.answer(id, result_of(given, "rain")).await;
                 assert!(
-                    matches!(&late, Err(ServeError::Expired(of)) if *of == waited.continuation),
+                    matches!(&late, Err(ServeError::Expired(of)) if of.as_str() == waited.answer_to.as_str()),
                     "{id} {given:?}: {late:?}"
                 );
             }
@@ -318,7 +316,7 @@ async fn messages_out_of_turn() {
     let waited = for_tool(&envelope);
     let ticket = house
         .conversations
-        .answer(waited.continuation.as_str(), result_of(None, "rain"))
+        .answer(waited.answer_to.as_str(), result_of(None, "rain"))
         .await
         .unwrap();
     crate::support::within(latch.began()).await;

@@ -66,7 +66,7 @@ async fn a_wrong_digest() {
         if let aish_engine::Reply::Verdict { digest, .. } = &mut claim.reply {
             quoted.clone_into(digest);
         }
-        let refused = house.answer(waited.continuation.as_str(), claim).await;
+        let refused = house.answer(waited.answer_to.as_str(), claim).await;
         assert!(
             matches!(&refused, Err(ServeError::Digest(call)) if *call == waited.call_id),
             "{quoted}: {refused:?}"
@@ -77,10 +77,7 @@ async fn a_wrong_digest() {
     if let aish_engine::Reply::Verdict { digest: quoted, .. } = &mut short.reply {
         digest[..12].clone_into(quoted);
     }
-    assert_replied(
-        &house.answer(waited.continuation.as_str(), short).await.unwrap(),
-        "done",
-    );
+    assert_replied(&house.answer(waited.answer_to.as_str(), short).await.unwrap(), "done");
 }
 
 /// SPEC 9.6, 3.4: a no with a reason reaches the model, and the call never runs.
@@ -90,7 +87,7 @@ async fn declined() {
     let house = House::with([probe_call(1), Act::text("then not")], vec![probe.clone()]);
     let waited = for_approval(&house.chat(asks("?")).await.unwrap());
     let claim = verdict_on(&waited, Answer::Deny, Some("not on a Friday"));
-    let last = house.answer(waited.continuation.as_str(), claim).await.unwrap();
+    let last = house.answer(waited.answer_to.as_str(), claim).await.unwrap();
     let over = ended(&last);
     assert_eq!((over.reply.as_str(), over.reason), ("then not", StopReason::Declined));
     let [given] = &house.given()[..] else {
@@ -112,7 +109,7 @@ async fn a_clients_call_that_is_asked_about() {
         let envelope = house.verdict(&first, Answer::Approve).await.unwrap();
         let second = for_tool(&envelope);
         assert_eq!(second.call_id, first.call_id);
-        assert_ne!(second.continuation, first.continuation);
+        assert_ne!(second.answer_to, first.answer_to);
         assert_eq!(envelope.tools_used, ["get_weather"]);
         // The first is told again what it came to.
         assert_eq!(house.verdict(&first, Answer::Approve).await.unwrap(), envelope);
@@ -147,11 +144,7 @@ async fn answered_by_another_way() {
             });
             // A tool of the client's, asked about: so that another process without it can be asked as well.
             let waited = for_approval(&house.chat(asks("?")).await.unwrap());
-            let session = house
-                .conversations
-                .session_of(waited.continuation.as_str())
-                .await
-                .unwrap();
+            let session = house.conversations.session_of(waited.answer_to.as_str()).await.unwrap();
             let mut terminal = Driver::open(Arc::clone(&house.world.engine), session.clone())
                 .await
                 .unwrap();

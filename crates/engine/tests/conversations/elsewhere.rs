@@ -116,7 +116,7 @@ async fn drained_while_a_model_is_asked() {
         let waited = for_tool(&start);
         let ticket = house
             .conversations
-            .answer(waited.continuation.as_str(), result_of(None, "rain"))
+            .answer(waited.answer_to.as_str(), result_of(None, "rain"))
             .await
             .unwrap();
         until(async || house.world.model.asked().len() == 2).await;
@@ -229,7 +229,7 @@ async fn a_failing_disk() {
             disk.store.set_loads_fail(loads_fail);
             let refused = house.result(&waited, "rain").await;
             assert!(matches!(refused, Err(ServeError::Engine(_))), "{refused:?}");
-            let refused = house.conversations.cancel(waited.continuation.as_str()).await;
+            let refused = house.conversations.cancel(waited.answer_to.as_str()).await;
             assert!(matches!(refused, Err(ServeError::Engine(_))), "{refused:?}");
         }
         disk.set_fails(false);
@@ -303,7 +303,7 @@ async fn with_a_death(ledger: &Ledger, nth: usize, fate: Fate) -> bool {
             Waiting::ForTool(waited) => {
                 let said = format!("result {}", claims.len());
                 let claim = result_of(Some(waited.call_id.as_str()), &said);
-                claims.push((waited.continuation.to_string(), claim));
+                claims.push((waited.answer_to.to_string(), claim));
             }
             Waiting::ForApproval(_) | Waiting::ForNothing(_) => break envelope,
         }

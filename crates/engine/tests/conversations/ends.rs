@@ -26,7 +26,7 @@ async fn cancelled_while_it_waits() {
         let house = ledger.house([weather_call("Jena"), Act::text("next")]);
         let start = house.chat(asks("?")).await.unwrap();
         let waited = for_tool(&start);
-        let cancelled = house.conversations.cancel(waited.continuation.as_str()).await.unwrap();
+        let cancelled = house.conversations.cancel(waited.answer_to.as_str()).await.unwrap();
         assert_cancelled(&cancelled);
         assert_eq!(
             house.conversations.cancel(start.session.as_str()).await.unwrap(),
@@ -34,7 +34,7 @@ async fn cancelled_while_it_waits() {
         );
         let late = house.result(&waited, "rain").await;
         assert!(
-            matches!(&late, Err(ServeError::Ended(id)) if *id == waited.continuation),
+            matches!(&late, Err(ServeError::Ended(id)) if id.as_str() == waited.answer_to.as_str()),
             "{late:?}"
         );
         let late = house.answer(start.session.as_str(), result_of(None, "rain")).await;
@@ -58,7 +58,7 @@ async fn an_old_id_cancels_no_later_turn() {
         let first = for_tool(&start);
         let done = house.result(&first, "rain").await.unwrap();
         let second = house.chat(goes_on(&start.session, "?")).await.unwrap();
-        let told = house.conversations.cancel(first.continuation.as_str()).await.unwrap();
+        let told = house.conversations.cancel(first.answer_to.as_str()).await.unwrap();
         assert_eq!(told, done);
         let ok = house.result(&for_tool(&second), "sun").await.unwrap();
         assert_replied(&ok, "ok");

@@ -118,12 +118,12 @@ impl House {
     /// Gives the result of a call that a client executed.
     pub async fn result(&self, waited: &Waited, content: &str) -> Result<Envelope, ServeError> {
         let claim = result_of(Some(waited.call_id.as_str()), content);
-        self.answer(waited.continuation.as_str(), claim).await
+        self.answer(waited.answer_to.as_str(), claim).await
     }
 
     /// Says yes or no to a call that was asked about.
     pub async fn verdict(&self, waited: &Waited, answer: Answer) -> Result<Envelope, ServeError> {
-        self.answer(waited.continuation.as_str(), verdict_on(waited, answer, None))
+        self.answer(waited.answer_to.as_str(), verdict_on(waited, answer, None))
             .await
     }
 

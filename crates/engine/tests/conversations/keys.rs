@@ -37,7 +37,7 @@ async fn a_message_under_a_key() {
         }
         let waited = for_tool(&first);
         let reused = keyed_result("rain", "k", "an answer");
-        let reused = house.answer(waited.continuation.as_str(), reused).await;
+        let reused = house.answer(waited.answer_to.as_str(), reused).await;
         assert!(matches!(reused, Err(ServeError::KeyReused)), "{reused:?}");
         house.result(&waited, "rain").await.unwrap();
         // The turn has gone on, and the request is told what it was told.
@@ -52,7 +52,7 @@ async fn an_answer_under_a_key() {
     for ledger in Ledger::all() {
         let house = ledger.house([weather_call("Jena"), weather_call("Ulm"), Act::text("ok")]);
         let waited = for_tool(&house.chat(asks("?")).await.unwrap());
-        let id = waited.continuation.as_str();
+        let id = waited.answer_to.as_str();
         let second = house.answer(id, keyed_result("rain", "a", "rain")).await.unwrap();
         assert_eq!(
             house.answer(id, keyed_result("rain", "a", "rain")).await.unwrap(),
@@ -66,13 +66,11 @@ async fn an_answer_under_a_key() {
         let reused = house.answer(id, keyed_result("snow", "a", "snow")).await;
         assert!(matches!(reused, Err(ServeError::KeyReused)), "{reused:?}");
         let next = for_tool(&second);
-        let reused = house
-            .answer(next.continuation.as_str(), keyed_result("x", "a", "x"))
-            .await;
+        let reused = house.answer(next.answer_to.as_str(), keyed_result("x", "a", "x")).await;
         assert!(matches!(reused, Err(ServeError::KeyReused)), "{reused:?}");
         // A key that was refused is not used up: `b` never stood in the ledger.
         let last = house
-            .answer(next.continuation.as_str(), keyed_result("sun", "b", "sun"))
+            .answer(next.answer_to.as_str(), keyed_result("sun", "b", "sun"))
             .await
             .unwrap();
         assert_replied(&last, "ok");
@@ -128,7 +126,7 @@ async fn a_client_that_goes_away() {
         let waited = for_tool(&envelope);
         {
             let claim = result_of(None, "rain");
-            let answering = std::pin::pin!(house.conversations.answer(waited.continuation.as_str(), claim));
+            let answering = std::pin::pin!(house.conversations.answer(waited.answer_to.as_str(), claim));
             tokio::select! {
                 biased;
                 _ = answering => {}

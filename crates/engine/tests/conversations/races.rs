@@ -54,7 +54,7 @@ async fn exactly_one_answer_wins() {
                 let id = if n % 3 == 0 {
                     envelope.session.as_str()
                 } else {
-                    waited.continuation.as_str()
+                    waited.answer_to.as_str()
                 };
                 let claim = result_of(Some(waited.call_id.as_str()), &format!("{round} by {n}"));
                 async move { (n, house.answer(id, claim).await) }
@@ -169,7 +169,7 @@ impl Story {
                 }
                 (_, Some(waited)) => {
                     let content = format!("{name}: {}", self.below(2));
-                    let id = waited.continuation.to_string();
+                    let id = waited.answer_to.to_string();
                     self.answer(n, &id, &content).await;
                     sent = Some((id, content));
                 }

@@ -189,7 +189,7 @@ async fn one_that_comes_and_goes() {
             let waited = for_tool(&envelope);
             let ticket = house
                 .conversations
-                .answer(waited.continuation.as_str(), result_of(None, "x"))
+                .answer(waited.answer_to.as_str(), result_of(None, "x"))
                 .await
                 .unwrap();
             for _ in 0..n {

@@ -42,11 +42,7 @@ async fn a_call_and_its_result() {
         assert_settled(&session);
         let kinds = crate::support::kinds(&session);
         assert_eq!(kinds.iter().filter(|kind| **kind == "resumed").count(), 1, "{kinds:?}");
-        let (_, standing) = house
-            .conversations
-            .standing(waited.continuation.as_str())
-            .await
-            .unwrap();
+        let (_, standing) = house.conversations.standing(waited.answer_to.as_str()).await.unwrap();
         assert_eq!(standing, Standing::Idle);
     }
 }
@@ -57,7 +53,7 @@ async fn ids_of_suspensions() {
     let house = House::with([weather_call("Jena")], Vec::new());
     let envelope = house.chat(asks("?")).await.unwrap();
     let waited = for_tool(&envelope);
-    let id = waited.continuation.as_str();
+    let id = waited.answer_to.as_str();
     let rest = id.strip_prefix("br-").unwrap();
     let (time, seq) = rest.split_once('-').unwrap();
     assert!(time.parse::<u64>().unwrap() > 1_700_000_000_000, "{id}");
@@ -83,7 +79,7 @@ async fn a_chain_of_twenty() {
         for n in 1..=20 {
             let waited = for_tool(&envelope);
             assert_eq!(waited.input, format!(r#"{{"city":"city {n}"}}"#));
-            assert!(ids.insert(waited.continuation.to_string()), "an id twice: {ids:?}");
+            assert!(ids.insert(waited.answer_to.to_string()), "an id twice: {ids:?}");
             assert_eq!(envelope.tools_used.len(), n);
             envelope = house.result(&waited, &format!("result {n}")).await.unwrap();
         }
