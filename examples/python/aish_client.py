@@ -2,7 +2,7 @@
 
 - `Tools` turns functions into what a model is told of them (name, description, JSON Schema) and runs them.
 - `Server.post` sends one request until it is answered. Every try carries the same Idempotency-Key, so a try whose answer was
-  lost on the way is answered again and not done again.
+  lost on the way is answered again and not done again. It raises `ApiError` when it is refused, `OSError` when nobody answers.
 - `Agent.say` is the loop: run what the server waits for, send what came of it, until the reply is final.
 """
 import inspect
@@ -87,9 +87,9 @@ class Server:
                 if error.code not in TRY_AGAIN or number == TRIES_MAX:
                     raise ApiError(error.code, _error_of(error.read())) from None
                 wait_s = max(wait_s, _seconds(error.headers.get("Retry-After")))
-            except (OSError, HTTPException, ValueError):  # refused, reset, timed out, or cut in the middle of the answer
+            except (OSError, HTTPException, ValueError) as error:  # refused, reset, late, cut, or no JSON
                 if number == TRIES_MAX:
-                    raise
+                    raise ConnectionError(f"no answer from {self.url} in {TRIES_MAX} tries: {error}") from error
             time.sleep(wait_s)
 
     def _once(self, method, path, body, headers):

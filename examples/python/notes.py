@@ -67,6 +67,8 @@ def main(arguments):
     agent = Agent(url, token(), tools, approve=ask, on_text=tell)
     try:
         if arguments[:1] == ["--resume"]:
+            if len(arguments) == 1:
+                sys.exit("notes: --resume needs the id of a conversation")
             agent.conversation_id, arguments = arguments[1], arguments[2:]
             if agent.go_on():
                 print()

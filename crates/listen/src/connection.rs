@@ -3,7 +3,7 @@
 use crate::guard::{Admitted, Guard};
 use crate::newcomers::{Newcomer, Newcomers};
 use crate::wire::{Linger, Wire};
-use crate::{Limits, REQUEST_ID, RequestId, Service, Stop, stopped};
+use crate::{Limits, REQUEST_ID, Refusal, RequestId, Service, Stop, stopped};
 use http::header::CONNECTION;
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -22,6 +22,10 @@ pub(crate) struct Shared<S> {
     pub(crate) limits: Limits,
     pub(crate) newcomers: Arc<Newcomers>,
 }
+
+/// Bytes of a header besides its name and value, and of a head besides method, path and headers.
+const HEADER_BYTES: usize = ": \r\n".len();
+const HEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 
 /// Whether a request said more than was read of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,13 @@ impl<S: Service> Shared<S> {
     async fn answer(&self, mut request: Request<Incoming>, newcomer: &Newcomer) -> Response<S::Body> {
         let id = RequestId::of(request.headers());
         let is_open = self.service.is_open(request.uri().path());
-        let mut answer = match self.guard.admit(request.headers()) {
+        // What is read at a time may hold more than a head may have.
+        let admitted = if head_bytes(&request) > self.limits.head_bytes_max {
+            Err(Refusal::HeadTooLong)
+        } else {
+            self.guard.admit(request.headers())
+        };
+        let mut answer = match admitted {
             Ok(Admitted::Known) => {
                 newcomer.admit();
                 request.extensions_mut().insert(id.clone());
@@ -82,10 +92,18 @@ impl<S: Service> Shared<S> {
                 request.extensions_mut().insert(id.clone());
                 self.service.answer(request).await
             }
-            Ok(Admitted::Stranger) => self.service.refuse(crate::Refusal::Token, &id),
+            Ok(Admitted::Stranger) => self.service.refuse(Refusal::Token, &id),
             Err(refusal) => self.service.refuse(refusal, &id),
         };
         answer.headers_mut().insert(REQUEST_ID, id.header());
         answer
     }
+}
+
+/// The length of a request's head as it is usually written.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let headers = request.headers().iter();
+    let lines = headers.map(|(name, value)| name.as_str().len() + value.len() + HEADER_BYTES);
+    request.method().as_str().len() + path + HEAD_BYTES + lines.sum::<usize>()
 }

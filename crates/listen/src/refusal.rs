@@ -6,6 +6,8 @@ use http::{Response, StatusCode};
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
+    /// Its head is longer than is taken.
+    HeadTooLong,
     /// It has no `Host`, or more than one.
     HostMissing,
     /// Its `Host` cannot be read.
@@ -30,6 +32,7 @@ impl Refusal {
     /// The status that says so.
     pub fn status(self) -> StatusCode {
         match self {
+            Self::HeadTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::HostMissing | Self::HostUnreadable | Self::BodyBroken => StatusCode::BAD_REQUEST,
             Self::HostForeign | Self::OriginForeign => StatusCode::FORBIDDEN,
             Self::Token => StatusCode::UNAUTHORIZED,
@@ -42,6 +45,7 @@ impl Refusal {
     /// What is wrong, one line.
     pub fn message(self) -> &'static str {
         match self {
+            Self::HeadTooLong => "the head of the request is too long",
             Self::HostMissing => "the request has no Host",
             Self::HostUnreadable => "the Host cannot be read",
             Self::HostForeign => "the Host is not this server",

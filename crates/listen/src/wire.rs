@@ -2,8 +2,8 @@
 //!
 //! A write that waits is a peer that does not read; after [`Limits::write_timeout`](crate::Limits) it is an error and the
 //! connection is over. And a socket that is closed while something unread lies in it is *reset*: the peer may never see what was
-//! sent last. So when it was said ([`Linger`]) that more is on its way, closing says "no more from here" and then takes and throws
-//! away what comes, within bounds.
+//! sent last. So when it was said ([`Linger`]) that more is on its way, or some of it is there, closing says "no more from here" and
+//! then takes and throws away what comes, within bounds.
 
 use std::io;
 use std::pin::Pin;
@@ -85,6 +85,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, problem)))
     }
 
+    /// Whether something lies there that nobody has read: the rest of a head that was too long, say.
+    fn is_more_there(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut piece = [0; PIECE_BYTES];
+        let mut buffer = ReadBuf::new(&mut piece);
+        let read = Pin::new(&mut self.stream).poll_read(cx, &mut buffer);
+        matches!(read, Poll::Ready(Ok(()))) && !buffer.filled().is_empty()
+    }
+
     /// Throws away what still comes, until the peer has closed, too, or it is enough.
     fn throw_away(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Closing::Told { until, bytes } = &mut self.closing else {
@@ -136,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if matches!(self.closing, Closing::No) {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            if !self.linger.is_asked() {
+            if !self.linger.is_asked() && !self.is_more_there(cx) {
                 return Poll::Ready(Ok(()));
             }
             self.closing = Closing::Told {
@@ -187,6 +195,14 @@ mod tests {
         };
         let (closed, sent) = tokio::join!(wire.shutdown(), sending);
         assert!(closed.is_ok() && sent.is_ok());
+
+        // Nobody said so, and yet there is more.
+        let (ours, mut theirs) = duplex(1_000);
+        let mut wire = Wire::new(ours, TIMEOUT, Linger::default());
+        theirs.write_all(&[b'x'; 100]).await.unwrap();
+        let began = Instant::now();
+        wire.shutdown().await.unwrap();
+        assert_eq!(began.elapsed().as_secs(), LINGER_S);
 
         let (ours, _silent) = duplex(10);
         let mut wire = Wire::new(ours, TIMEOUT, linger);

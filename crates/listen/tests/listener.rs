@@ -159,6 +159,37 @@ async fn open_paths() {
     assert_eq!(get("/healthz/../other", "localhost").await, "401");
 }
 
+/// SPEC 9.8, 12: a head is counted to the byte, however it comes: one that is too long is refused, and its client hears so.
+#[tokio::test]
+async fn heads_within_bounds() {
+    const HEAD_BYTES_MAX: usize = 16 * 1024;
+    let limits = Limits {
+        head_bytes_max: HEAD_BYTES_MAX,
+        ..Limits::default()
+    };
+    let served = Served::start(limits, bodies(PATIENCE)).await;
+    let bare = request("/", "X-Long: \r\n", "").len();
+    let head = |bytes: usize| request("/", &format!("X-Long: {}\r\n", "x".repeat(bytes - bare)), "");
+    assert!(served.say(&head(HEAD_BYTES_MAX)).await.starts_with("HTTP/1.1 200"));
+    for bytes in [
+        HEAD_BYTES_MAX + 1,
+        3 * HEAD_BYTES_MAX / 2,
+        2 * HEAD_BYTES_MAX,
+        20 * HEAD_BYTES_MAX,
+    ] {
+        let heard = served.say(&head(bytes)).await;
+        assert!(heard.starts_with("HTTP/1.1 431"), "{bytes}: {heard}");
+        // In two pieces, the second of which is read into what room there is.
+        let (mut stream, head) = (served.connect().await, head(bytes));
+        let (first, rest) = head.split_at(HEAD_BYTES_MAX - 100);
+        stream.write_all(first.as_bytes()).await.unwrap();
+        // The connection may be over before all of it is there.
+        let _ = stream.write_all(rest.as_bytes()).await;
+        let heard = hear(&mut stream).await;
+        assert!(heard.starts_with("HTTP/1.1 431"), "{bytes}: {heard}");
+    }
+}
+
 /// SPEC 9.8: a body that is too long, says it will be, breaks off or never ends is refused, and the client hears so.
 #[tokio::test]
 async fn bodies_within_bounds() {

@@ -31,7 +31,7 @@ export function folded(text, attributes) {
     return write(pre, text);
   }
   write(pre, lines.slice(0, SHOWN_LINES).join('\n').slice(0, SHOWN_CHARS));
-  const all = `Show all (${lines.length > 1 ? `${plural(lines.length, 'line')}, ` : ''}${size(text.length)})`;
+  const all = `Show all (${lines.length > 1 ? `${plural(lines.length, 'line')}, ` : ''}${size(text)})`;
   const button = h('button', { type: 'button', class: 'unfold', 'aria-expanded': 'false' }, all);
   button.addEventListener('click', () => {
     pre.replaceChildren();

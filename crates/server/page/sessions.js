@@ -124,7 +124,7 @@ export class SessionList {
 }
 
 function row(session, now) {
-  const facts = [session.model, folder(session.directory), plural(session.events ?? 0, 'event')].filter(Boolean).join(' · ');
+  const facts = [folder(session.directory), plural(session.events ?? 0, 'event')].filter(Boolean).join(' · ');
   const title = firstLine(session.title);
   return h(
     'a',

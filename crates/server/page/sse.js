@@ -8,7 +8,9 @@ const SILENCE_MAX_MS = 90_000;
 
 /** Turns pieces of a stream into frames `{ event, data, id }`; `id` is null where a frame has none. */
 export class Frames {
-  #rest = '';
+  /** The pieces of a line whose end has not come: looked through once each, put together once. */
+  #begun = [];
+  #afterReturn = false;
   #size = 0;
   #event = '';
   #data = [];
@@ -17,17 +19,21 @@ export class Frames {
   /** The frames that this piece completes. Throws when a frame has no end. */
   push(piece) {
     const frames = [];
-    const text = this.#rest + piece;
-    let from = 0;
-    for (;;) {
-      const end = lineEnd(text, from);
-      if (end === null) break;
-      const frame = this.#line(text.slice(from, end.at));
+    // The second half of a line end whose first half was the end of the piece before.
+    let from = this.#afterReturn && piece.startsWith('\n') ? 1 : 0;
+    if (piece !== '') this.#afterReturn = piece.endsWith('\r');
+    let counted = 0;
+    for (let end; (end = lineEnd(piece, from)) !== null; from = end.next) {
+      this.#begun.push(piece.slice(from, end.at));
+      const line = this.#begun.join('');
+      this.#begun = [];
+      const frame = this.#line(line);
       if (frame) frames.push(frame);
-      from = end.next;
+      if (line === '') [this.#size, counted] = [0, end.next];
     }
-    this.#rest = text.slice(from);
-    if (this.#size + this.#rest.length > FRAME_CHARS_MAX) throw new Error('the server sent an event without an end');
+    if (from < piece.length) this.#begun.push(piece.slice(from));
+    this.#size += piece.length - counted;
+    if (this.#size > FRAME_CHARS_MAX) throw new Error('the server sent an event without an end');
     return frames;
   }
 
@@ -39,10 +45,7 @@ export class Frames {
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
     if (field === 'event') this.#event = value;
     else if (field === 'id') this.#id = value;
-    else if (field === 'data') {
-      this.#data.push(value);
-      this.#size += value.length;
-    }
+    else if (field === 'data') this.#data.push(value);
     return null;
   }
 
@@ -50,7 +53,6 @@ export class Frames {
     const frame = this.#data.length > 0 ? { event: this.#event || 'message', data: this.#data.join('\n'), id: this.#id } : null;
     this.#event = '';
     this.#data = [];
-    this.#size = 0;
     this.#id = null;
     return frame;
   }
@@ -58,14 +60,10 @@ export class Frames {
 
 /** Where the line ends that begins at `from`, and where the next begins; null when its end has not come. */
 function lineEnd(text, from) {
-  for (let at = from; at < text.length; at += 1) {
-    if (text[at] === '\n') return { at, next: at + 1 };
-    if (text[at] !== '\r') continue;
-    // A carriage return may be the first half of a line end: wait for what follows.
-    if (at + 1 === text.length) return null;
-    return { at, next: text[at + 1] === '\n' ? at + 2 : at + 1 };
-  }
-  return null;
+  const found = /\r\n?|\n/g;
+  found.lastIndex = from;
+  const end = found.exec(text);
+  return end && { at: end.index, next: found.lastIndex };
 }
 
 /** Yields the frames of a response's body until it ends, or brings nothing for too long. */

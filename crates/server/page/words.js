@@ -42,7 +42,8 @@ export function plural(number, word) {
   return `${count(number)} ${word}${number === 1 ? '' : 's'}`;
 }
 
-/** `512 bytes`, `12 KB`. */
-export function size(characters) {
-  return characters < 1024 ? plural(characters, 'character') : `${count(Math.round(characters / 1024))} KB`;
+/** `512 bytes`, `12 KB`, of a text as it is stored and sent. */
+export function size(text) {
+  const bytes = new TextEncoder().encode(text).length;
+  return bytes < 1024 ? plural(bytes, 'byte') : `${count(Math.round(bytes / 1024))} KB`;
 }

@@ -104,6 +104,7 @@ fn private(mut response: Response<Body>) -> Response<Body> {
 
 fn refused(refusal: Refusal) -> Response<Body> {
     let kind = match refusal {
+        Refusal::HeadTooLong => ErrorKind::HeadTooLarge,
         Refusal::HostMissing | Refusal::HostUnreadable | Refusal::BodyBroken => ErrorKind::BadRequest,
         Refusal::HostForeign | Refusal::OriginForeign => ErrorKind::Forbidden,
         Refusal::Token => ErrorKind::Unauthorized,

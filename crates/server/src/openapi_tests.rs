@@ -19,7 +19,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What any request may be refused with.
-const ALWAYS: [Kind; 4] = [Kind::BadRequest, Kind::Forbidden, Kind::Internal, Kind::Unavailable];
+const ALWAYS: [Kind; 5] = [
+    Kind::BadRequest,
+    Kind::Forbidden,
+    Kind::HeadTooLarge,
+    Kind::Internal,
+    Kind::Unavailable,
+];
 /// What a request with a body may be.
 const OF_A_BODY: [Kind; 5] = [
     Kind::MalformedJson,
