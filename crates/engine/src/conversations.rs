@@ -28,6 +28,7 @@ mod keeping;
 mod live;
 mod observed;
 mod running;
+mod terminal;
 
 use live::Hubs;
 pub use live::{Item, Live, Reader};

@@ -234,7 +234,7 @@ impl From<ServeError> for ApiError {
             ServeError::OtherAnswer { .. } | ServeError::Asks(_) => refused(ErrorKind::WrongSort),
             ServeError::Digest(_) => refused(ErrorKind::WrongDigest).hint("show the call again and quote its digest"),
             ServeError::Waiting(_) => refused(ErrorKind::ConversationWaits),
-            ServeError::Running(_) => refused(ErrorKind::ConversationBusy),
+            ServeError::Running(_) | ServeError::AtTerminal(_) => refused(ErrorKind::ConversationBusy),
             ServeError::KeyReused => refused(ErrorKind::KeyReused).hint("make a new key for each request"),
             ServeError::Busy(_) => refused(ErrorKind::TooManyRequests),
             ServeError::Draining => refused(ErrorKind::Unavailable),

@@ -6,7 +6,7 @@ use crate::served::CallNames;
 use crate::{Claim, EngineError, Reply, ServeError, now_ms};
 use aish_core::Digest;
 use aish_core::event::{Body, Event};
-use aish_core::id::{CallId, ContinuationId};
+use aish_core::id::{CallId, ContinuationId, SessionId};
 use aish_core::session::Session;
 use aish_store::{Pending, PendingState, StoreError};
 use std::sync::Arc;
@@ -15,6 +15,11 @@ impl Conversations {
     /// Takes an answer, and drives the turn on from it.
     pub(super) async fn take(self: Arc<Self>, id: &str, claim: Claim) -> Result<Ticket, ServeError> {
         if let Some(ticket) = self.known(claim.request.as_ref()).await? {
+            return Ok(ticket);
+        }
+        if !id.starts_with(CONTINUATION)
+            && let Some(ticket) = self.answer_at_terminal(&SessionId::new(id), &claim).await?
+        {
             return Ok(ticket);
         }
         let pending = self.pending(id, &claim).await?;

@@ -3,6 +3,7 @@
 
 use super::live::Live;
 use super::observed::{Fault, Problem};
+use super::terminal::Patience;
 use super::{Conversations, Ticket};
 use crate::driver::Driver;
 use crate::standing::{Envelope, Standing};
@@ -104,6 +105,7 @@ impl Conversations {
         let mut news = 0;
         let mut pause = self.pause.subscribe();
         let mut stirred = self.stirred.subscribe();
+        let mut patience = Patience::begin();
         loop {
             if let Ok(Some(envelope)) = heard_of {
                 return Ok(envelope);
@@ -130,6 +132,7 @@ impl Conversations {
             tokio::select! {
                 _ = pause.wait_for(|pause| *pause) => return Err(ServeError::Draining),
                 _ = stirred.changed() => {}
+                () = patience.over(driver, ticket.turn) => return Err(ServeError::AtTerminal(ticket.session)),
                 version = self.engine.store.news(news) => news = version?,
             }
         }

@@ -47,6 +47,9 @@ pub enum ServeError {
     /// What the call asks is no yes-or-no question.
     #[error("call {0} asks something that a yes does not answer; it can be declined here, or answered at a terminal")]
     Asks(CallId),
+    /// The turn was begun at a terminal, and goes on there.
+    #[error("the answer is taken; session {0} goes on at the terminal it was begun at, or with `aish resume {0}`")]
+    AtTerminal(SessionId),
     /// A message to a conversation that waits.
     #[error("session {0} waits for an answer: give it, or cancel the turn")]
     Waiting(SessionId),
