@@ -103,12 +103,7 @@ impl Driver {
             if let Body::Assistant(data) = &event.body {
                 model = data.model.clone().or(model);
             } else if let Body::Usage(more) = &event.body {
-                usage.input_tokens = usage.input_tokens.saturating_add(more.input_tokens);
-                usage.output_tokens = usage.output_tokens.saturating_add(more.output_tokens);
-                usage.cached_tokens = usage.cached_tokens.saturating_add(more.cached_tokens);
-                usage.cache_write_tokens = usage.cache_write_tokens.saturating_add(more.cache_write_tokens);
-                usage.reasoning_tokens = usage.reasoning_tokens.saturating_add(more.reasoning_tokens);
-                usage.model.clone_from(&more.model);
+                usage.add(more);
             } else if let Body::TurnEnded(ended) = &event.body {
                 reason = ended.reason;
             }

@@ -9,6 +9,7 @@ mod text;
 
 pub(crate) use text::CONTENT_TYPE;
 
+use crate::trace::model_after;
 use aish_core::event::{Body, CallSource, ResultEnd, ToolResult, Usage};
 use aish_core::id::CallId;
 use aish_engine::{Ran, WaitingCount};
@@ -130,13 +131,9 @@ impl Metrics {
         counts.turns.broken += u64::from(ran.problem.is_some());
         let sources = sources(ran);
         // By its configured name; the tokens of a reply are an event after it, and say the provider's.
-        let mut asked = String::new();
+        let mut asked = "";
         for event in ran.of_turn() {
-            if let Body::TurnStarted(data) = &event.body {
-                asked.clone_from(&data.model);
-            } else if let Body::Assistant(reply) = &event.body {
-                asked = reply.model.clone().unwrap_or(asked);
-            }
+            asked = model_after(event).unwrap_or(asked);
             if event.seq < ran.from {
                 continue;
             }
@@ -153,9 +150,9 @@ impl Metrics {
                     counts.model(model).replies += 1;
                 }
             } else if let Body::ModelFailed(failed) = &event.body {
-                counts.failed(failed.model.as_deref().unwrap_or(&asked), &failed.error);
+                counts.failed(failed.model.as_deref().unwrap_or(asked), &failed.error);
             } else if let Body::Usage(usage) = &event.body {
-                add(&mut counts.model(&asked).tokens, usage);
+                counts.model(asked).tokens.add(usage);
             } else if let Body::ToolResult(result) = &event.body {
                 let name = match sources.get(&result.tool_call_id) {
                     Some(CallSource::Client) => "client",
@@ -311,34 +308,22 @@ impl Metrics {
 
 impl Counts {
     fn model(&mut self, name: &str) -> &mut Model {
-        let is_new = !self.models.contains_key(name);
-        let name = if is_new && self.models.len() >= NAMES_MAX {
-            OTHER
-        } else {
-            name
-        };
+        let name = bounded(name, OTHER, self.models.keys().map(String::as_str));
         self.models.entry(name.to_owned()).or_default()
     }
 
     fn failed(&mut self, model: &str, error: &str) {
-        let key = (model.to_owned(), error.to_owned());
-        let is_new = !self.failures.contains_key(&key);
-        let key = if is_new && self.failures.len() >= NAMES_MAX {
-            (OTHER.to_owned(), OTHER.to_owned())
-        } else {
-            key
-        };
-        *self.failures.entry(key).or_default() += 1;
+        let known = self
+            .failures
+            .keys()
+            .map(|(model, error)| (model.as_str(), error.as_str()));
+        let (model, error) = bounded((model, error), (OTHER, OTHER), known);
+        *self.failures.entry((model.to_owned(), error.to_owned())).or_default() += 1;
     }
 
     fn called(&mut self, tool: &str, end: &'static str) {
         // A model may make names up.
-        let is_new = !self.tools.keys().any(|(known, _)| known == tool);
-        let tool = if is_new && self.tools.len() >= NAMES_MAX {
-            OTHER
-        } else {
-            tool
-        };
+        let tool = bounded(tool, OTHER, self.tools.keys().map(|(tool, _)| tool.as_str()));
         *self.tools.entry((tool.to_owned(), end)).or_default() += 1;
     }
 }
@@ -376,12 +361,16 @@ fn sources<'a>(ran: &Ran<'a>) -> BTreeMap<&'a CallId, CallSource> {
     gated.collect()
 }
 
-fn add(sum: &mut Usage, usage: &Usage) {
-    sum.input_tokens += usage.input_tokens;
-    sum.output_tokens += usage.output_tokens;
-    sum.cached_tokens += usage.cached_tokens;
-    sum.cache_write_tokens += usage.cache_write_tokens;
-    sum.reasoning_tokens += usage.reasoning_tokens;
+/// What something is counted as: by its name where that is known or there is room for another one, else as one of the others.
+fn bounded<K: PartialEq>(name: K, other: K, known: impl Iterator<Item = K>) -> K {
+    let mut count = 0;
+    for known in known {
+        if known == name {
+            return name;
+        }
+        count += 1;
+    }
+    if count < NAMES_MAX { name } else { other }
 }
 
 fn end_label(result: &ToolResult) -> &'static str {

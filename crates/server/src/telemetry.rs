@@ -7,7 +7,7 @@ use crate::metrics::{Metrics, Now};
 use crate::ready::Readiness;
 use crate::routes;
 use crate::trace::{self, Attribute, Exporter, Kind, Parent, Place, Span, Traces};
-use aish_core::event::Body as EventBody;
+use aish_core::event::{Body as EventBody, Usage};
 use aish_core::id::SessionId;
 use aish_engine::{Conversations, Fault, Observer, Ran, WaitingCount, now_ms};
 use aish_listen::RequestId;
@@ -281,19 +281,11 @@ impl Observer for Telemetry {
 
 /// What the log says of a run.
 fn turn_line<'a>(ran: &Ran<'a>) -> TurnLine<'a> {
-    let mut model = "";
-    for event in ran.of_turn() {
-        if let EventBody::TurnStarted(data) = &event.body {
-            model = &data.model;
-        } else if let EventBody::Assistant(data) = &event.body {
-            model = data.model.as_deref().unwrap_or(model);
-        }
-    }
-    let (mut reason, mut usage) = ("left", Tokens::default());
+    let model = ran.of_turn().filter_map(trace::model_after).last();
+    let (mut reason, mut usage) = ("left", Usage::default());
     for event in ran.written() {
         if let EventBody::Usage(data) = &event.body {
-            usage.input_tokens += data.input_tokens;
-            usage.output_tokens += data.output_tokens;
+            usage.add(data);
         } else if let EventBody::Suspended(_) = &event.body {
             reason = "waiting";
         } else if let EventBody::Resumed(_) = &event.body {
@@ -307,10 +299,13 @@ fn turn_line<'a>(ran: &Ran<'a>) -> TurnLine<'a> {
     TurnLine {
         session: ran.session.as_str(),
         turn: ran.turn,
-        model,
+        model: model.unwrap_or_default(),
         reason: if ran.problem.is_some() { "failed" } else { reason },
         duration_ms: last.saturating_sub(first),
-        usage,
+        usage: Tokens {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+        },
         problem: ran.problem.map(|problem| problem.text),
     }
 }

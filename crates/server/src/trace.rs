@@ -84,6 +84,18 @@ fn digits(name: &str, count: usize) -> String {
     Digest::of(name).to_string().chars().take(count).collect()
 }
 
+/// The model that a turn asks from an event on, by its configured name, where the event says so: what a turn begins with, until a reply
+/// says who gave it.
+pub(crate) fn model_after(event: &Event) -> Option<&str> {
+    if let Body::TurnStarted(data) = &event.body {
+        Some(&data.model)
+    } else if let Body::Assistant(data) = &event.body {
+        data.model.as_deref()
+    } else {
+        None
+    }
+}
+
 /// The spans that a run of a turn brought to their end; `provider` says who answers as a model.
 pub(crate) fn spans(ran: &Ran<'_>, provider: &dyn Fn(&str) -> &'static str) -> Vec<Span> {
     let mut view = View::of(ran, provider);
@@ -135,11 +147,9 @@ impl<'a> View<'a> {
         if self.began_ms == 0 {
             (self.began_ms, self.asked_ms) = (event.time, event.time);
         }
-        if let Body::TurnStarted(data) = &event.body {
-            self.model = &data.model;
-        } else if let Body::Assistant(data) = &event.body {
+        self.model = model_after(event).unwrap_or(self.model);
+        if let Body::Assistant(data) = &event.body {
             if let Some(model) = &data.model {
-                self.model = model;
                 self.chat(event, model, stop_word(data.stop), None);
             }
         } else if let Body::ModelFailed(data) = &event.body {
@@ -212,8 +222,7 @@ impl<'a> View<'a> {
 
     /// The tokens of a reply are an event of their own, after it.
     fn used(&mut self, usage: &Usage) {
-        self.usage.input_tokens += usage.input_tokens;
-        self.usage.output_tokens += usage.output_tokens;
+        self.usage.add(usage);
         let chat = self.spans.iter_mut().rev().find(|(_, span)| span.kind == Kind::Client);
         if let Some((_, span)) = chat {
             span.attributes.extend(tokens(usage));

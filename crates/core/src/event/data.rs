@@ -359,6 +359,22 @@ pub struct Usage {
     pub model: Option<String>,
 }
 
+impl Usage {
+    /// Adds the counts of another reply, and takes over its model. Whatever a server counts, it stays a number.
+    pub fn add(&mut self, more: &Self) {
+        for (sum, count) in [
+            (&mut self.input_tokens, more.input_tokens),
+            (&mut self.output_tokens, more.output_tokens),
+            (&mut self.cached_tokens, more.cached_tokens),
+            (&mut self.cache_write_tokens, more.cache_write_tokens),
+            (&mut self.reasoning_tokens, more.reasoning_tokens),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+        self.model.clone_from(&more.model);
+    }
+}
+
 /// A message's extra blocks; null in the ledger when there are none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {

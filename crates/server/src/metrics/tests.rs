@@ -171,3 +171,19 @@ fn durations() {
     }
     assert!(!text.contains("aish_turns_waiting"), "{text}");
 }
+
+/// SPEC 9.8: whatever a provider counts, the sum is a number.
+#[test]
+fn counts_without_end() {
+    let counted = |reply: &str| {
+        [
+            ("assistant", json!({"reply_id": reply, "model": "desk", "stop": "end"})),
+            ("usage", json!({"input_tokens": u64::MAX, "output_tokens": 1})),
+        ]
+    };
+    let events = turn(&[counted("r1"), counted("r2")].concat());
+    let text = text_of(&[(&events, 1, None)]);
+    let sum = format!("aish_model_tokens_total{{model=\"desk\",type=\"input\"}} {}", u64::MAX);
+    assert!(text.lines().any(|line| line == sum), "{text}");
+    assert!(text.contains("type=\"output\"} 2"), "{text}");
+}
