@@ -8,6 +8,7 @@ pub(crate) mod sessions;
 
 use crate::error::{ApiError, ErrorKind};
 use crate::page::Page;
+use crate::stream::Streams;
 use crate::telemetry::Telemetry;
 use aish_engine::Conversations;
 use axum::Router;
@@ -68,11 +69,13 @@ pub(crate) struct Shared {
     pub(crate) conversations: Arc<Conversations>,
     pub(crate) page: Arc<Page>,
     pub(crate) telemetry: Arc<Telemetry>,
+    pub(crate) streams: Streams,
 }
 
 /// All routes.
 pub(crate) fn router(conversations: Arc<Conversations>, telemetry: Arc<Telemetry>) -> Router {
     let shared = Shared {
+        streams: Streams::new(Arc::clone(&conversations), Arc::clone(&telemetry)),
         conversations,
         page: Arc::default(),
         telemetry,

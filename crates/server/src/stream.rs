@@ -15,7 +15,7 @@ pub(crate) use frame::Delta;
 
 use crate::error::ApiError;
 use crate::pages::Pages;
-use crate::telemetry::Open;
+use crate::telemetry::{Open, Telemetry};
 use aish_core::event::Event;
 use aish_core::id::SessionId;
 use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, may_tell};
@@ -31,11 +31,23 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The type of an event stream.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// How long a stream says nothing before it says that it lives.
 const KEEP_ALIVE_S: u64 = 15;
+
+/// Readers that have a page read and made into frames at a time: a page may be a megabyte, and turns go on between two of them.
+const READ_AT_ONCE: usize = 2;
+
+/// Makes streams; clones share what they may take.
+#[derive(Clone)]
+pub(crate) struct Streams {
+    conversations: Arc<Conversations>,
+    telemetry: Arc<Telemetry>,
+    reading: Arc<Semaphore>,
+}
 
 /// What a stream is of.
 enum Scope {
@@ -60,6 +72,7 @@ enum Phase {
 /// One reader's stream.
 struct Follower {
     conversations: Arc<Conversations>,
+    reading: Arc<Semaphore>,
     session: SessionId,
     scope: Scope,
     phase: Phase,
@@ -75,19 +88,29 @@ struct Follower {
     open: Open,
 }
 
-/// The stream of a turn after the request that began it or went on with it, up to its envelope.
-pub(crate) fn of_turn(conversations: Arc<Conversations>, mut ticket: Ticket, open: Open) -> Response {
-    let (session, last) = (ticket.session.clone(), ticket.seq.saturating_sub(1));
-    // What was begun by this request is told from its first event on, deltas included; else it is in the ledger.
-    let phase = ticket.take_live().map_or(Phase::Reading(None), Phase::Live);
-    let scope = Scope::Turn(Box::new(ticket));
-    respond(Follower::new(conversations, (session, last), (scope, phase), open))
-}
+impl Streams {
+    pub(crate) fn new(conversations: Arc<Conversations>, telemetry: Arc<Telemetry>) -> Self {
+        Self {
+            conversations,
+            telemetry,
+            reading: Arc::new(Semaphore::new(READ_AT_ONCE)),
+        }
+    }
 
-/// The stream of a session after one of its events.
-pub(crate) fn of_session(conversations: Arc<Conversations>, place: (SessionId, u64), open: Open) -> Response {
-    let scope = Scope::Session(Box::default());
-    respond(Follower::new(conversations, place, (scope, Phase::Reading(None)), open))
+    /// The stream of a turn after the request that began it or went on with it, up to its envelope.
+    pub(crate) fn of_turn(&self, mut ticket: Ticket) -> Response {
+        let place = (ticket.session.clone(), ticket.seq.saturating_sub(1));
+        // What was begun by this request is told from its first event on, deltas included; else it is in the ledger.
+        let phase = ticket.take_live().map_or(Phase::Reading(None), Phase::Live);
+        let scope = Scope::Turn(Box::new(ticket));
+        respond(Follower::new(self, place, (scope, phase)))
+    }
+
+    /// The stream of a session after one of its events.
+    pub(crate) fn of_session(&self, place: (SessionId, u64)) -> Response {
+        let scope = Scope::Session(Box::default());
+        respond(Follower::new(self, place, (scope, Phase::Reading(None))))
+    }
 }
 
 /// Whether a client takes an event stream for an answer.
@@ -119,15 +142,12 @@ fn respond(follower: Follower) -> Response {
 }
 
 impl Follower {
-    fn new(
-        conversations: Arc<Conversations>,
-        (session, last): (SessionId, u64),
-        (scope, phase): (Scope, Phase),
-        open: Open,
-    ) -> Self {
+    fn new(streams: &Streams, (session, last): (SessionId, u64), (scope, phase): (Scope, Phase)) -> Self {
         Self {
-            draining: Box::pin(conversations.draining()),
-            conversations,
+            draining: Box::pin(streams.conversations.draining()),
+            conversations: Arc::clone(&streams.conversations),
+            reading: Arc::clone(&streams.reading),
+            open: streams.telemetry.stream(),
             session,
             scope,
             phase,
@@ -136,7 +156,6 @@ impl Follower {
             read_until: 0,
             pages: Pages::new(),
             frames: VecDeque::new(),
-            open,
         }
     }
 
@@ -157,6 +176,8 @@ impl Follower {
 
     /// Reads one page of the ledger.
     async fn read(&mut self, reader: Option<Reader>) {
+        // It is never closed.
+        let _place = Arc::clone(&self.reading).acquire_owned().await;
         let page = self
             .pages
             .next(&self.conversations, (&self.session, self.last), usize::MAX)

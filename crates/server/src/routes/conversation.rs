@@ -131,10 +131,7 @@ impl Form {
 async fn told(shared: &Shared, ticket: Ticket, form: Form) -> Result<Response, ApiError> {
     let turn = TurnOf(ticket.session.clone(), ticket.turn);
     let mut response = match form {
-        Form::Stream => {
-            let open = shared.telemetry.stream();
-            stream::of_turn(Arc::clone(&shared.conversations), ticket, open)
-        }
+        Form::Stream => shared.streams.of_turn(ticket),
         Form::Envelope => match shared.conversations.told(ticket).await {
             Ok(envelope) => answer(StatusCode::OK, &Told::from(envelope)),
             Err(error) => return Err(ApiError::from(error).of_session(&turn.0)),

@@ -5,13 +5,11 @@ use super::conversation::{Id, known};
 use super::sessions::PLACE_MAX;
 use crate::error::{ApiError, ErrorKind};
 use crate::query::Query;
-use crate::stream;
 use aish_core::id::SessionId;
 use aish_engine::Conversations;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, Uri};
-use std::sync::Arc;
 
 /// Where a reader that comes back goes on.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -30,8 +28,7 @@ pub(super) async fn follow(
     };
     let session = shared.conversations.session_of(&known(id)?).await?;
     expect_there(&shared.conversations, &session, after).await?;
-    let open = shared.telemetry.stream();
-    let mut response = stream::of_session(Arc::clone(&shared.conversations), (session.clone(), after), open);
+    let mut response = shared.streams.of_session((session.clone(), after));
     response.extensions_mut().insert(session);
     Ok(response)
 }

@@ -5,6 +5,7 @@ use super::conversation::{Id, known};
 use crate::envelope::{Reply, SessionList, SessionPage, State as Doing, Summary};
 use crate::error::{ApiError, ErrorKind};
 use crate::json::answer;
+use crate::pages::Pages;
 use crate::query::Query;
 use aish_core::id::SessionId;
 use aish_engine::{Conversations, EngineError, ServeError, SessionFilter, SessionSummary, Standing};
@@ -24,8 +25,6 @@ pub(crate) const EVENTS_USUAL: u64 = 200;
 pub(crate) const EVENTS_MAX: u64 = 1_000;
 /// A page is not begun with another event once it has so many bytes: a tool's output may be a megabyte.
 const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Events that are read from the ledger at a time.
-const EVENTS_AT_ONCE: usize = 32;
 /// The largest place that is asked for: what every ledger can count to.
 pub(crate) const PLACE_MAX: u64 = i64::MAX.unsigned_abs();
 
@@ -85,25 +84,25 @@ async fn events(
     session: &SessionId,
     (after, limit): (u64, usize),
 ) -> Result<(Vec<Box<RawValue>>, bool), ApiError> {
-    let mut page: Vec<Box<RawValue>> = Vec::new();
+    let mut shown: Vec<Box<RawValue>> = Vec::new();
     let (mut last, mut bytes) = (after, 0);
+    let mut pages = Pages::new();
     loop {
         // One more than is shown says whether there are more.
-        let wanted = (limit + 1 - page.len()).min(EVENTS_AT_ONCE);
-        let read = conversations.events(session, last, wanted).await?;
-        let is_end = read.len() < wanted;
-        for event in read {
-            if page.len() == limit || bytes >= PAGE_BYTES_MAX {
-                return Ok((page, true));
+        let wanted = limit + 1 - shown.len();
+        let page = pages.next(conversations, (session, last), wanted).await?;
+        for event in page.events {
+            if shown.len() == limit || bytes >= PAGE_BYTES_MAX {
+                return Ok((shown, true));
             }
             last = event.seq;
             let line = conversations.exported(session, &event);
             bytes += line.len();
             let unreadable = |_| ApiError::new(ErrorKind::Internal, "an event cannot be shown");
-            page.push(RawValue::from_string(line).map_err(unreadable)?);
+            shown.push(RawValue::from_string(line).map_err(unreadable)?);
         }
-        if is_end {
-            return Ok((page, false));
+        if page.is_last {
+            return Ok((shown, false));
         }
     }
 }
