@@ -27,12 +27,14 @@ mod declared;
 mod keeping;
 mod live;
 mod observed;
+mod retries;
 mod running;
 mod terminal;
 
 use live::Hubs;
 pub use live::{Item, Live, Reader};
 pub use observed::{Fault, Observer, Problem, Ran};
+use retries::Retries;
 use running::{Over, Running, gone, on_its_own};
 
 /// Characters of one result that a model is shown in a served turn (SPEC 9.3).
@@ -113,6 +115,8 @@ pub struct Conversations {
     /// Counts what this process does to sessions by itself: of its own writes a store tells no news.
     stirred: watch::Sender<u64>,
     hubs: Hubs,
+    /// Turns that could not be gone on with here.
+    retries: Retries,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
@@ -126,6 +130,7 @@ impl Conversations {
             pause: watch::Sender::new(false),
             stirred: watch::Sender::new(0),
             hubs: Hubs::default(),
+            retries: Retries::default(),
             observer: OnceLock::new(),
             settings,
         })

@@ -17,8 +17,8 @@ const SWEEP_EVERY_MS: u64 = 5_000;
 const QUIET_MS: u64 = 10_000;
 /// Turns that are taken up or ended at a time.
 const SWEEP_MAX: usize = 64;
-/// How often it is looked whether anybody follows a session, while nobody does.
-const IDLE_MS: u64 = 200;
+/// How long it is waited after a look at the ledger that failed.
+const LOOK_AGAIN_MS: u64 = 200;
 /// How long turns get to come to a point where they can be left, when the process is to end.
 const DRAIN_MS: u64 = 8_000;
 
@@ -56,7 +56,9 @@ impl Conversations {
         }
         // What was written in this very millisecond is as quiet as what came before it.
         let quiet_since = (now + 1).saturating_sub(quiet_ms);
-        let abandoned = self.engine.store.abandoned(quiet_since, now, SWEEP_MAX);
+        // Those that are not due yet must not keep the others out of sight.
+        let limit = SWEEP_MAX + self.retries.len();
+        let abandoned = self.engine.store.abandoned(quiet_since, now, limit);
         for session in abandoned.await? {
             failed = self.take_up(&session).await.and(failed);
         }
@@ -76,10 +78,11 @@ impl Conversations {
 
     /// Goes on with a turn that nobody drives.
     async fn take_up(self: &Arc<Self>, session: &SessionId) -> Result<(), ServeError> {
-        if self.running().contains_key(session) {
+        if self.running().contains_key(session) || !self.retries.is_due(session) {
             return Ok(());
         }
         let place = self.place()?;
+        self.retries.tried(session);
         let driver = self.open(session).await?;
         // One that waits and does not say so died in between: its client is still to be told under which id.
         let is_ours = driver
@@ -98,12 +101,13 @@ impl Conversations {
         let mut version = 0;
         loop {
             if self.hubs.followed().is_empty() {
-                tokio::time::sleep(Duration::from_millis(IDLE_MS)).await;
+                // A server that nobody looks at sleeps.
+                self.hubs.somebody_came().await;
                 continue;
             }
             match self.engine.store.news(version).await {
                 Ok(news) => version = news,
-                Err(_) => tokio::time::sleep(Duration::from_millis(IDLE_MS)).await,
+                Err(_) => tokio::time::sleep(Duration::from_millis(LOOK_AGAIN_MS)).await,
             }
             for (session, hub) in self.hubs.followed() {
                 if self.running().contains_key(&session) {

@@ -12,7 +12,7 @@ use aish_core::session::Session;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use tokio::sync::{OnceCell, broadcast};
+use tokio::sync::{Notify, OnceCell, broadcast};
 
 /// How far a reader may fall behind, in items.
 const BEHIND_MAX: usize = 256;
@@ -156,6 +156,8 @@ impl Reader {
 #[derive(Default)]
 pub(super) struct Hubs {
     all: Mutex<Listed>,
+    /// Told of everybody who comes to follow a session.
+    came: Notify,
 }
 
 #[derive(Default)]
@@ -189,7 +191,14 @@ impl Hubs {
             hub,
         };
         reader.has_seen(after);
+        // Whoever asks the next time is told at once, where nobody waits for it now.
+        self.came.notify_one();
         reader
+    }
+
+    /// Ready once somebody has come to follow a session since the last time this was asked.
+    pub(super) async fn somebody_came(&self) {
+        self.came.notified().await;
     }
 
     /// Tells those who follow a session of its events, if anybody does.

@@ -221,6 +221,7 @@ impl Conversations {
             let (text, fault) = (text.as_str(), *fault);
             self.observed(&driver, ticket.seq, Some(Problem { text, fault }));
         } else {
+            self.retries.went_on(&ticket.session);
             self.observed(&driver, ticket.seq, None);
         }
         drop(listed);

@@ -8,15 +8,16 @@ use crate::house::{
 use crate::support::probe::{Doing, Latch, Probe};
 use crate::support::watched::{Fate, Watched};
 use crate::support::{World, another_owner, assert_settled, results, within};
-use aish_core::event::{Body, ResultEnd};
+use aish_core::event::{Body, Draft, ResultEnd, Served, TurnStarted};
 use aish_core::id::SessionId;
 use aish_core::policy::ApprovalMode;
 use aish_core::turn::StopReason;
 use aish_engine::{ChatRequest, Claim, Engine, Envelope, Model, Models, ServeError, Waiting};
 use aish_provider::scripted::Act;
-use aish_store::Owner;
+use aish_store::{Durability, Owner};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 /// Waits until the session's turn is over or waits.
 async fn settled(house: &House, session: &SessionId) {
@@ -359,6 +360,35 @@ async fn a_turn_of_a_terminal_is_left_alone() {
         house.world.engine.store.load(&id, 0).await.unwrap().len(),
         driver.session().events().len()
     );
+}
+
+/// SPEC 9.5: a turn that cannot be gone on with is taken up again, ever more rarely, and keeps nobody from the others.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_fails_every_time() {
+    const WATCHED_S: u64 = 1_200;
+    let ledger = Ledger::Memory(Arc::default());
+    let stuck = SessionId::from_parts(1, 1);
+    let began = TurnStarted {
+        served: Some(Served::default()),
+        ..TurnStarted::default()
+    };
+    let drafts = vec![Draft::turn_started(1, began), Draft::user(1, "?")];
+    // Long ago: quiet by any clock.
+    let append = ledger.connect();
+    append
+        .append(&stuck, 0, drafts, 1, Durability::Committed, None)
+        .await
+        .unwrap();
+    let store = Watched::deciding(ledger.connect(), |_, _| Fate::Fail);
+    let acts = (0..1_000).map(|_| Act::text("never written"));
+    let house = House::of(World::over(store, acts, Vec::new()), settings());
+    let keeping = tokio::spawn(house.conversations.clone().keep());
+    tokio::time::sleep(Duration::from_secs(WATCHED_S)).await;
+    let tries = house.world.model.asked().len();
+    // After 10, 20, 40 … seconds; a sweep each five seconds would be 240 of them.
+    assert!((4..=8).contains(&tries), "{tries}");
+    house.conversations.drain().await;
+    within(keeping).await.unwrap();
 }
 
 /// Models by name, of which one may be taken out of the configuration.
