@@ -6,7 +6,7 @@
 //! bounded time; what was being appended then is found out, not guessed.
 //!
 //! What is where: `address` where it is, `password` what lets us in, `tls` its encryption, `pool` connections and patience, `schema` the tables, `write`
-//! appends, `derived` the indexes, `rebuild` them again, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
+//! appends, `placing` their one statement, `derived` the indexes, `rebuild` them again, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
 //! words that were said, `news` word of others' appends, `rows` what stands in a column, `fail` what a failure means.
 
 mod address;
@@ -15,6 +15,7 @@ mod fail;
 mod lease;
 mod news;
 mod password;
+mod placing;
 mod pool;
 mod read;
 mod rebuild;
@@ -38,7 +39,7 @@ use lease::{Claim, ClockOffset};
 use news::News;
 use pool::Pool;
 use std::sync::Arc;
-use write::Append;
+use write::{Append, Known};
 
 /// A ledger in a database.
 ///
@@ -48,6 +49,7 @@ pub struct PostgresStore {
     pool: Pool,
     offset: Arc<ClockOffset>,
     news: Arc<News>,
+    known: Arc<Known>,
 }
 
 impl PostgresStore {
@@ -60,6 +62,7 @@ impl PostgresStore {
             pool: Pool::new(url)?,
             offset: Arc::default(),
             news: Arc::new(News::new()),
+            known: Arc::default(),
         })
     }
 
@@ -110,16 +113,17 @@ impl PostgresStore {
         let appended = self
             .pool
             .run("appending to", |client| {
-                let append = Arc::clone(&append);
-                async move { write::append(client, &append).await }.boxed()
+                let (append, known) = (Arc::clone(&append), Arc::clone(&self.known));
+                async move { write::append(client, &append, &known).await }.boxed()
             })
             .await;
         match appended {
-            Ok(placed) => {
-                if !placed.is_empty() {
+            Ok(()) => {
+                if !append.is_empty() {
                     self.news.announce(&self.pool);
                 }
-                Ok(placed)
+                let events = Arc::try_unwrap(append).map(Append::into_events);
+                Ok(events.unwrap_or_else(|shared| shared.events.clone()))
             }
             Err(StoreError::Io { source, .. }) if append.may_be_kept() => {
                 Err(fail::not_known(&self.pool.url, &*source))

@@ -22,6 +22,11 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// Whether it waits.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == PendingState::Open
+    }
+
     /// Whether it was to be over by that moment, in milliseconds since the Unix epoch.
     pub fn is_over(&self, now: u64) -> bool {
         self.expires.is_some_and(|expires| expires <= now)

@@ -9,8 +9,19 @@ use crate::{Pending, PendingState, StoreError};
 use aish_core::event::{Body, Event, RequestKey};
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use deadpool_postgres::{GenericClient, Transaction};
-use futures_util::future::try_join3;
+use futures_util::future::try_join;
 use tokio_postgres::Row;
+
+/// What [`pending`] reads.
+macro_rules! select_pending {
+    ($rest:literal) => {
+        concat!(
+            "SELECT continuation, session, seq, call, expires, state FROM aish.pending ",
+            $rest
+        )
+    };
+}
+pub(super) use select_pending;
 
 /// The index as it stands; of the suspensions, those that wait. `row` is that of [`super::write`]'s lock.
 pub(super) async fn read(
@@ -30,8 +41,11 @@ pub(super) async fn read(
         pending: Vec::new(),
     };
     if row.try_get::<_, bool>(7)? {
-        index.waiting_calls = read_waiting_calls(transaction, session).await?;
-        index.pending = read_open(transaction, session).await?;
+        (index.waiting_calls, index.pending) = try_join(
+            read_waiting_calls(transaction, session),
+            read_open(transaction, session),
+        )
+        .await?;
     }
     Ok(index)
 }
@@ -55,16 +69,13 @@ async fn read_waiting_calls(transaction: &Transaction<'_>, session: &SessionId) 
 
 async fn read_open(transaction: &Transaction<'_>, session: &SessionId) -> Result<Vec<Pending>, Failure> {
     let select = transaction
-        .prepare_cached(
-            "SELECT continuation, session, seq, call, expires, state FROM aish.pending
-             WHERE session = $1 AND state = 'open' ORDER BY seq",
-        )
+        .prepare_cached(select_pending!("WHERE session = $1 AND state = 'open' ORDER BY seq"))
         .await?;
     let rows = transaction.query(&select, &[&storable(session.as_str())]).await?;
     rows.iter().map(pending).collect()
 }
 
-/// A row of `continuation, session, seq, call, expires, state`.
+/// A row of [`select_pending`].
 pub(super) fn pending(row: &Row) -> Result<Pending, Failure> {
     Ok(Pending {
         continuation: ContinuationId::new(row.try_get::<_, String>(0)?),
@@ -104,12 +115,11 @@ pub(super) async fn claim(
 async fn claim_one(transaction: &Transaction<'_>, session: &SessionId, id: &ContinuationId) -> Result<(), Failure> {
     let update = transaction
         .prepare_cached(
-            "UPDATE aish.pending SET state = 'answered' WHERE continuation = $1 AND session = $2 AND state = 'open'
-             RETURNING seq",
+            "UPDATE aish.pending SET state = 'answered' WHERE continuation = $1 AND session = $2 AND state = 'open'",
         )
         .await?;
     let (id_stored, session) = (storable(id.as_str()), storable(session.as_str()));
-    if transaction.query_opt(&update, &[&id_stored, &session]).await?.is_some() {
+    if transaction.execute(&update, &[&id_stored, &session]).await? > 0 {
         return Ok(());
     }
     let select = transaction
@@ -137,168 +147,4 @@ pub(super) async fn takes_key(
         .execute(&insert, &[&key, &session, &signed(event.seq), &asked.digest.as_str()])
         .await?;
     Ok(taken > 0)
-}
-
-/// The model that the last turn among these events was begun for.
-pub(super) fn model_of(events: &[Event]) -> Option<&str> {
-    events.iter().rev().find_map(|event| {
-        let Body::TurnStarted(data) = &event.body else {
-            return None;
-        };
-        Some(data.model.as_str())
-    })
-}
-
-/// Writes the session's row: a new one if nothing was expected, else the one that still is at the expected event. Without a new
-/// `model` the old one stays.
-pub(super) async fn write_summary(
-    transaction: &Transaction<'_>,
-    session: &SessionId,
-    expected_seq: u64,
-    index: &SessionIndex,
-    model: Option<&str>,
-) -> Result<(), Failure> {
-    // Both take the same parameters.
-    let sql = if expected_seq == 0 {
-        "INSERT INTO aish.sessions
-             (id, last_seq, created, updated, title, directory, open_turn, served, waiting, to_drive, awaits, model)
-         SELECT $1, $2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 WHERE $3 = 0::bigint
-         ON CONFLICT (id) DO NOTHING"
-    } else {
-        "UPDATE aish.sessions SET last_seq = $2, created = $4, updated = $5, title = $6, directory = $7, open_turn = $8,
-             served = $9, waiting = $10, to_drive = $11, awaits = $12, model = coalesce($13, model)
-         WHERE id = $1 AND last_seq = $3"
-    };
-    let statement = transaction.prepare_cached(sql).await?;
-    let written = transaction
-        .execute(
-            &statement,
-            &[
-                &storable(session.as_str()),
-                &signed(index.events),
-                &signed(expected_seq),
-                &signed(index.created),
-                &signed(index.updated),
-                &storable(&index.title),
-                &storable(&index.directory),
-                &index.open_turn.map(signed),
-                &index.served,
-                &index.is_waiting(),
-                &index.is_to_be_driven(),
-                &awaits(index),
-                &model.map(storable),
-            ],
-        )
-        .await?;
-    if written == 0 {
-        return Err(Failure::Raced);
-    }
-    Ok(())
-}
-
-fn is_open(pending: &Pending) -> bool {
-    pending.state == PendingState::Open
-}
-
-/// Whether the next append has to look at more than the session's row.
-fn awaits(index: &SessionIndex) -> bool {
-    !index.waiting_calls.is_empty() || index.pending.iter().any(is_open)
-}
-
-/// Writes what changed of the calls that wait and of the suspensions.
-pub(super) async fn write_waits(
-    transaction: &Transaction<'_>,
-    session: &SessionId,
-    before: &SessionIndex,
-    after: &SessionIndex,
-) -> Result<(), Failure> {
-    let was_open = |pending: &&Pending| {
-        before
-            .pending
-            .iter()
-            .any(|known| known.continuation == pending.continuation)
-    };
-    let (known, new): (Vec<&Pending>, Vec<&Pending>) = after.pending.iter().partition(was_open);
-    let settled: Vec<&Pending> = known.into_iter().filter(|pending| !is_open(pending)).collect();
-    try_join3(
-        async {
-            if before.waiting_calls == after.waiting_calls {
-                return Ok(());
-            }
-            write_waiting_calls(transaction, session, &after.waiting_calls).await
-        },
-        insert_pending(transaction, &new),
-        settle(transaction, session, &settled),
-    )
-    .await?;
-    Ok(())
-}
-
-async fn write_waiting_calls(
-    transaction: &Transaction<'_>,
-    session: &SessionId,
-    calls: &[WaitingCall],
-) -> Result<(), Failure> {
-    let session = storable(session.as_str());
-    let delete = transaction
-        .prepare_cached("DELETE FROM aish.waiting_calls WHERE session = $1")
-        .await?;
-    transaction.execute(&delete, &[&session]).await?;
-    if calls.is_empty() {
-        return Ok(());
-    }
-    let insert = transaction
-        .prepare_cached(
-            "INSERT INTO aish.waiting_calls (session, position, call, needs_answer, at_client)
-             SELECT $1, w.position, w.call, w.needs_answer, w.at_client
-             FROM unnest($2::text[], $3::bool[], $4::bool[]) WITH ORDINALITY AS w (call, needs_answer, at_client, position)",
-        )
-        .await?;
-    let ids: Vec<_> = calls.iter().map(|waiting| storable(waiting.call.as_str())).collect();
-    let needs_answer: Vec<bool> = calls.iter().map(|waiting| waiting.needs_answer).collect();
-    let at_client: Vec<bool> = calls.iter().map(|waiting| waiting.at_client).collect();
-    transaction
-        .execute(&insert, &[&session, &ids, &needs_answer, &at_client])
-        .await?;
-    Ok(())
-}
-
-async fn insert_pending(transaction: &Transaction<'_>, new: &[&Pending]) -> Result<(), Failure> {
-    for pending in new {
-        // An id that was used before is an error of its maker; the events are the truth and the first use stands.
-        let insert = transaction
-            .prepare_cached(
-                "INSERT INTO aish.pending (continuation, session, seq, call, expires, state) VALUES ($1, $2, $3, $4, $5, $6)
-                 ON CONFLICT (continuation) DO NOTHING",
-            )
-            .await?;
-        let call = pending.call.as_ref().map(|call| storable(call.as_str()));
-        transaction
-            .execute(
-                &insert,
-                &[
-                    &storable(pending.continuation.as_str()),
-                    &storable(pending.session.as_str()),
-                    &signed(pending.seq),
-                    &call,
-                    &pending.expires.map(signed),
-                    &pending.state.as_str(),
-                ],
-            )
-            .await?;
-    }
-    Ok(())
-}
-
-async fn settle(transaction: &Transaction<'_>, session: &SessionId, settled: &[&Pending]) -> Result<(), Failure> {
-    for pending in settled {
-        let update = transaction
-            .prepare_cached("UPDATE aish.pending SET state = $3 WHERE continuation = $1 AND session = $2")
-            .await?;
-        let (id, session) = (storable(pending.continuation.as_str()), storable(session.as_str()));
-        transaction
-            .execute(&update, &[&id, &session, &pending.state.as_str()])
-            .await?;
-    }
-    Ok(())
 }

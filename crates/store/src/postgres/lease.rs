@@ -11,10 +11,17 @@ use crate::{Lease, Owner, StoreError};
 use aish_core::id::SessionId;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use std::sync::atomic::{AtomicI64, Ordering};
-use tokio_postgres::{IsolationLevel, Row};
+use tokio_postgres::Row;
 
 /// Milliseconds since the Unix epoch, by the database.
 const DATABASE_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// The end of a lease that does not end, and its length.
+const UNENDING: i64 = i64::MAX;
+
+/// Has a statement's commit not wait for the disk. A lease need not outlive the database: whoever lost one by its crash is refused by
+/// the next append, since that looks for owner and fence, and an append that is on the disk has the lease before it there as well.
+const IN_NO_HURRY: &str = "set_config('synchronous_commit', 'off', true) = 'off'";
 
 /// Turns that are looked at for one that nobody drives: more than all replicas can drive at once.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -69,11 +76,44 @@ pub(super) async fn shared(transaction: &Transaction<'_>, session: &SessionId) -
 
 /// Takes a lease.
 pub(super) async fn acquire(client: &mut Object, claim: &Claim, offset: &ClockOffset) -> Result<Lease, Failure> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted)
-        .start()
+    match take(client, claim, offset).await? {
+        Some(lease) => Ok(lease),
+        None => ask_for(client, claim, offset).await,
+    }
+}
+
+/// A lease that is to be had as the database sees it (the rule is that of [`LeaseRecord::acquire`]), by one statement. What it cannot
+/// see is whether the owner of another one is dead.
+async fn take(client: &Object, claim: &Claim, offset: &ClockOffset) -> Result<Option<Lease>, Failure> {
+    let statement = client
+        .prepare_cached(&format!(
+            "INSERT INTO aish.leases AS held (session, owner, fence, until)
+             SELECT $1, $2, 1, CASE WHEN $3 = {UNENDING} THEN $3 ELSE {DATABASE_NOW} + $3 END WHERE {IN_NO_HURRY}
+             ON CONFLICT (session) DO UPDATE SET owner = excluded.owner,
+                 until = CASE WHEN $3 = {UNENDING} THEN $3 ELSE {DATABASE_NOW} + $3 END,
+                 fence = held.fence + CASE WHEN held.owner = excluded.owner THEN 0 ELSE 1 END
+             WHERE held.owner IS NULL OR held.owner = excluded.owner OR held.until <= {DATABASE_NOW}
+             RETURNING fence, {DATABASE_NOW}"
+        ))
         .await?;
+    let lasts_ms = match claim.until {
+        u64::MAX => UNENDING,
+        until => signed(until.saturating_sub(claim.now)),
+    };
+    let (session, owner) = (storable(claim.session.as_str()), storable(&claim.owner.0));
+    let Some(row) = client.query_opt(&statement, &[&session, &owner, &lasts_ms]).await? else {
+        return Ok(None);
+    };
+    offset.note(unsigned(row.try_get(1)?), claim.now);
+    Ok(Some(Lease {
+        session: claim.session.clone(),
+        owner: claim.owner.clone(),
+        fence: unsigned(row.try_get(0)?),
+    }))
+}
+
+async fn ask_for(client: &mut Object, claim: &Claim, offset: &ClockOffset) -> Result<Lease, Failure> {
+    let transaction = GenericClient::transaction(client).await?;
     let session = storable(claim.session.as_str());
     let select = transaction
         .prepare_cached("SELECT owner, fence, until FROM aish.leases WHERE session = $1 FOR UPDATE")
@@ -132,7 +172,9 @@ pub(super) async fn renew(client: &Object, lease: &Lease, until: i64) -> Result<
 /// Gives a lease back, if it still is this one.
 pub(super) async fn release(client: &Object, lease: &Lease) -> Result<(), Failure> {
     let update = client
-        .prepare_cached("UPDATE aish.leases SET owner = NULL WHERE session = $1 AND owner = $2 AND fence = $3")
+        .prepare_cached(&format!(
+            "UPDATE aish.leases SET owner = NULL WHERE session = $1 AND owner = $2 AND fence = $3 AND {IN_NO_HURRY}"
+        ))
         .await?;
     let (session, owner) = (storable(lease.session.as_str()), storable(&lease.owner.0));
     client

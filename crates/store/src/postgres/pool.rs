@@ -145,6 +145,7 @@ fn settings() -> String {
          SET lock_timeout = {LOCK_WAIT_MS};
          SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS};
          SET client_min_messages = error;
+         SET default_transaction_isolation = 'read committed';
          SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
     )
 }

@@ -2,6 +2,7 @@
 
 use super::derived;
 use super::fail::Failure;
+use super::placing::{EventRows, Placing, place};
 use super::read;
 use super::rows::storable;
 use crate::index::SessionIndex;
@@ -39,7 +40,7 @@ pub(super) async fn session(client: &mut Object, session: &SessionId) -> Result<
         transaction.execute(&delete, &[&id]).await?;
     }
     let mut index = SessionIndex::default();
-    let mut model: Option<String> = None;
+    let mut rows = EventRows::default();
     loop {
         let batch = read::load_raw(&transaction, session, index.events, BATCH_EVENTS).await?;
         let events: Vec<Event> = batch.into_iter().map(|raw| counted(session, raw)).collect();
@@ -50,13 +51,22 @@ pub(super) async fn session(client: &mut Object, session: &SessionId) -> Result<
                 derived::takes_key(&transaction, event, asked).await?;
             }
         }
-        model = derived::model_of(&events).map(str::to_owned).or(model);
+        rows.note_model(&events);
         if events.len() < BATCH_EVENTS {
             break;
         }
     }
-    derived::write_summary(&transaction, session, 0, &index, model.as_deref()).await?;
-    derived::write_waits(&transaction, session, &SessionIndex::default(), &index).await?;
+    let placing = Placing {
+        session,
+        expected_seq: 0,
+        before: &SessionIndex::default(),
+        after: &index,
+        rows: &rows,
+        lease: None,
+    };
+    if !place(&transaction, &placing).await? {
+        return Err(Failure::Raced);
+    }
     transaction.commit().await?;
     Ok(())
 }

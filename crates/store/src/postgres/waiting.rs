@@ -1,6 +1,6 @@
 //! What the database answers about turns that wait, requests that were made, and words that were said.
 
-use super::derived::pending;
+use super::derived::{pending, select_pending};
 use super::fail::Failure;
 use super::rows::{self, EVENT_COLUMNS, signed, storable, unsigned, wanted};
 use crate::query::{Query, snippet};
@@ -14,9 +14,7 @@ use tokio_postgres::Row;
 /// What became of a suspension.
 pub(super) async fn continuation(client: &Object, id: &ContinuationId) -> Result<Option<Pending>, Failure> {
     let select = client
-        .prepare_cached(
-            "SELECT continuation, session, seq, call, expires, state FROM aish.pending WHERE continuation = $1",
-        )
+        .prepare_cached(select_pending!("WHERE continuation = $1"))
         .await?;
     let row = client.query_opt(&select, &[&storable(id.as_str())]).await?;
     row.as_ref().map(pending).transpose()
@@ -25,10 +23,9 @@ pub(super) async fn continuation(client: &Object, id: &ContinuationId) -> Result
 /// The suspension that a session waits under.
 pub(super) async fn waiting_under(client: &Object, session: &SessionId) -> Result<Option<Pending>, Failure> {
     let select = client
-        .prepare_cached(
-            "SELECT continuation, session, seq, call, expires, state FROM aish.pending
-             WHERE session = $1 AND state = 'open' ORDER BY seq DESC LIMIT 1",
-        )
+        .prepare_cached(select_pending!(
+            "WHERE session = $1 AND state = 'open' ORDER BY seq DESC LIMIT 1"
+        ))
         .await?;
     let row = client.query_opt(&select, &[&storable(session.as_str())]).await?;
     row.as_ref().map(pending).transpose()
@@ -53,10 +50,9 @@ pub(super) async fn waiting_count(client: &Object) -> Result<WaitingCount, Failu
 /// Suspensions that wait although their time is over.
 pub(super) async fn expired(client: &Object, now: u64, limit: usize) -> Result<Vec<Pending>, Failure> {
     let select = client
-        .prepare_cached(
-            "SELECT continuation, session, seq, call, expires, state FROM aish.pending
-             WHERE state = 'open' AND expires <= $1 ORDER BY expires LIMIT $2",
-        )
+        .prepare_cached(select_pending!(
+            "WHERE state = 'open' AND expires <= $1 ORDER BY expires LIMIT $2"
+        ))
         .await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = client.query(&select, &[&signed(now), &limit]).await?;

@@ -1,12 +1,15 @@
-//! Appending: one transaction under READ COMMITTED.
+//! Appending.
 //!
-//! The row of the session is locked first, and with it everything that is derived of the session: what is read after that
-//! holds until the commit. The row of the lease is locked as well (`FOR SHARE`), so that a take-over comes wholly before or
-//! wholly after.
+//! **At one go.** Who drives a turn appends again and again to a session that nobody else writes to. What was derived of it is known
+//! then ([`Known`]), and the append is the one statement of `placing`, which writes nothing if the session is not where it was left.
+//!
+//! **Step by step.** Otherwise, and always where a continuation or a key is claimed, it is a transaction under READ COMMITTED. The row of
+//! the session is locked first, and with it everything that is derived of the session: what is read after that holds until the
+//! commit. The row of the lease is locked as well (`FOR SHARE`), so that a take-over comes wholly before or wholly after.
 //!
 //! **A lost answer to COMMIT.** If the connection breaks there, the events may be kept or not. Each append has a random number
-//! that is stored with its first event. The work is simply done again: it waits for the row, which the lost transaction holds
-//! until it has ended one way or the other, and then either finds its own number in its own place, or nothing of it.
+//! that is stored with its first event. The work is simply done again, step by step: it waits for the row, which the lost transaction
+//! holds until it has ended one way or the other, and then either finds its own number in its own place, or nothing of it.
 //!
 //! **Durability.** Both kinds are on the disk before the answer. [`Durability::Committed`](crate::Durability::Committed) asks
 //! for less, but a database is another process than ours, and would forget by its crash what we go on from.
@@ -14,21 +17,56 @@
 use super::derived;
 use super::fail::Failure;
 use super::lease;
-use super::rows::{self, Words, signed, storable, unsigned};
+use super::placing::{EventRows, Placing, place};
+use super::rows::{signed, storable, unsigned};
 use crate::index::SessionIndex;
-use crate::{Lease, StoreError};
-use aish_core::event::{Draft, Event};
+use crate::waiting::request_of;
+use crate::{Lease, Pending, StoreError};
+use aish_core::event::{Body, Draft, Event};
 use aish_core::id::SessionId;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use futures_util::future::try_join;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio_postgres::{IsolationLevel, Row};
+use std::sync::{Mutex, PoisonError};
+use tokio_postgres::Row;
+
+/// Sessions whose index is known at once; more than turns usually run.
+const KNOWN_MAX: usize = 1_024;
+
+/// What was derived of sessions when this process last appended to them, while their turns run: a turn that waits or is over is in
+/// the database and nowhere else (SPEC 9.5).
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<HashMap<SessionId, SessionIndex>>);
+
+impl Known {
+    /// Takes out what is known of a session, if it is of that event.
+    fn take(&self, session: &SessionId, seq: u64) -> Option<SessionIndex> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.remove(session).filter(|index| index.events == seq)
+    }
+
+    fn keep(&self, session: &SessionId, mut index: SessionIndex) {
+        index.pending.retain(Pending::is_open);
+        if index.open_turn.is_none() || !index.pending.is_empty() {
+            return;
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX {
+            // What is not known is read.
+            known.clear();
+        }
+        known.insert(session.clone(), index);
+    }
+}
 
 /// What is to be appended, however often it takes.
 pub(super) struct Append {
     session: SessionId,
     expected_seq: u64,
-    events: Vec<Event>,
+    /// In the places that they have if nobody else was faster.
+    pub(super) events: Vec<Event>,
+    rows: EventRows,
     lease: Option<Lease>,
     /// Tells this append from every other.
     number: i64,
@@ -50,14 +88,26 @@ impl Append {
         })?;
         let seqs = (1..).map(|n: u64| expected_seq.saturating_add(n));
         let placed = seqs.zip(drafts).map(|(seq, draft)| draft.place(session, seq, time));
+        let events: Vec<Event> = placed.collect();
+        let number = i64::from_ne_bytes(random.to_ne_bytes());
         Ok(Self {
             session: session.clone(),
             expected_seq,
-            events: placed.collect(),
+            rows: EventRows::new(number, &events),
+            events,
             lease: lease.cloned(),
-            number: i64::from_ne_bytes(random.to_ne_bytes()),
+            number,
             may_be_kept: AtomicBool::new(false),
         })
+    }
+
+    /// The events, in their places.
+    pub(super) fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
     }
 
     /// True if nobody knows whether the events are kept.
@@ -75,12 +125,48 @@ impl Append {
 }
 
 /// Appends, or finds that it already has.
-pub(super) async fn append(client: &mut Object, append: &Append) -> Result<Vec<Event>, Failure> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted)
-        .start()
-        .await?;
+pub(super) async fn append(client: &mut Object, append: &Append, known: &Known) -> Result<(), Failure> {
+    let index = match at_one_go(client, append, known).await? {
+        Some(index) => index,
+        None => step_by_step(client, append).await?,
+    };
+    known.keep(&append.session, index);
+    Ok(())
+}
+
+/// What the session comes to by this, if it could be written at one go; none if it was not: then nothing is.
+async fn at_one_go(client: &Object, append: &Append, known: &Known) -> Result<Option<SessionIndex>, Failure> {
+    let before = if append.expected_seq == 0 {
+        Some(SessionIndex::default())
+    } else {
+        known.take(&append.session, append.expected_seq)
+    };
+    let claims = |event: &Event| matches!(event.body, Body::Resumed(_)) || request_of(event).is_some();
+    let Some(before) = before.filter(|_| !append.is_empty() && !append.may_be_kept()) else {
+        return Ok(None);
+    };
+    if append.events.iter().any(claims) {
+        return Ok(None);
+    }
+    let mut after = before.clone();
+    append.events.iter().for_each(|event| after.apply(event));
+    append.may_be_kept.store(true, Ordering::Relaxed);
+    match write(client, append, &before, &after).await {
+        Ok(is_written) => {
+            append.may_be_kept.store(false, Ordering::Relaxed);
+            Ok(is_written.then_some(after))
+        }
+        // It may have been the commit that failed.
+        Err(failure) if failure.is_passing() => Err(Failure::Unknown(Box::new(failure))),
+        Err(failure) => {
+            append.may_be_kept.store(false, Ordering::Relaxed);
+            Err(failure)
+        }
+    }
+}
+
+async fn step_by_step(client: &mut Object, append: &Append) -> Result<SessionIndex, Failure> {
+    let transaction = GenericClient::transaction(client).await?;
     let (row, held) = try_join(lock(&transaction, &append.session), async {
         match &append.lease {
             Some(lease) => lease::shared(&transaction, &lease.session).await,
@@ -91,7 +177,7 @@ pub(super) async fn append(client: &mut Object, append: &Append) -> Result<Vec<E
     let actual = row.as_ref().map_or(Ok(0), |row| row.try_get(0).map(unsigned))?;
     // First of all: whoever was let in before is not refused because of what came later.
     if append.may_be_kept() && actual > append.expected_seq && is_ours(&transaction, append).await? {
-        return Ok(append.events.clone());
+        return Ok(SessionIndex::default());
     }
     if row.is_some() {
         // With its row in hand, no earlier attempt is still under way.
@@ -103,21 +189,42 @@ pub(super) async fn append(client: &mut Object, append: &Append) -> Result<Vec<E
     if actual != append.expected_seq {
         return Err(append.conflict(actual));
     }
-    if append.events.is_empty() {
-        return Ok(Vec::new());
-    }
     let before = match &row {
         Some(row) => derived::read(&transaction, &append.session, row).await?,
         None => SessionIndex::default(),
     };
-    write(&transaction, append, &before).await?;
+    if append.is_empty() {
+        return Ok(before);
+    }
+    let after = derived::claim(&transaction, &before, &append.events).await?;
+    if !write(&transaction, append, &before, &after).await? {
+        // Somebody else made the session at the same moment.
+        return Err(Failure::Raced);
+    }
     append.may_be_kept.store(true, Ordering::Relaxed);
     transaction
         .commit()
         .await
         .map_err(|error| Failure::Unknown(Box::new(Failure::Sql(error))))?;
     append.may_be_kept.store(false, Ordering::Relaxed);
-    Ok(append.events.clone())
+    Ok(after)
+}
+
+async fn write(
+    client: &impl GenericClient,
+    append: &Append,
+    before: &SessionIndex,
+    after: &SessionIndex,
+) -> Result<bool, Failure> {
+    let placing = Placing {
+        session: &append.session,
+        expected_seq: append.expected_seq,
+        before,
+        after,
+        rows: &append.rows,
+        lease: append.lease.as_ref(),
+    };
+    place(client, &placing).await
 }
 
 /// The session's row, which nobody else changes until the transaction ends.
@@ -142,82 +249,4 @@ async fn is_ours(transaction: &Transaction<'_>, append: &Append) -> Result<bool,
         .await?;
     let number: Option<i64> = row.map(|row| row.try_get(0)).transpose()?.flatten();
     Ok(number == Some(append.number))
-}
-
-async fn write(transaction: &Transaction<'_>, append: &Append, before: &SessionIndex) -> Result<(), Failure> {
-    let after = derived::claim(transaction, before, &append.events).await?;
-    // Nothing is sent behind this until it is known that nobody else made the session at the same moment.
-    let model = derived::model_of(&append.events);
-    derived::write_summary(transaction, &append.session, append.expected_seq, &after, model).await?;
-    try_join(
-        insert(transaction, append),
-        derived::write_waits(transaction, &append.session, before, &after),
-    )
-    .await?;
-    Ok(())
-}
-
-/// The columns of the events, one list each: as many events as there are go in one statement.
-#[derive(Default)]
-struct Columns {
-    seqs: Vec<i64>,
-    turns: Vec<i64>,
-    times: Vec<i64>,
-    versions: Vec<i64>,
-    kinds: Vec<String>,
-    contents: Vec<String>,
-    data: Vec<Option<String>>,
-    exact: Vec<Option<Vec<u8>>>,
-    words: Vec<Option<String>>,
-}
-
-impl Columns {
-    fn push(&mut self, event: &Event) {
-        let data = event.body.data_json();
-        self.seqs.push(signed(event.seq));
-        self.turns.push(signed(event.turn));
-        self.times.push(signed(event.time));
-        self.versions.push(i64::from(event.version));
-        self.kinds.push(storable(event.body.kind()).into_owned());
-        self.contents.push(storable(&event.content).into_owned());
-        self.data.push((data != "null").then_some(data));
-        self.exact.push(rows::exact(&event.content));
-        self.words.push(Words::of(event).map(|words| words.vector()));
-    }
-}
-
-async fn insert(transaction: &Transaction<'_>, append: &Append) -> Result<(), Failure> {
-    let mut columns = Columns::default();
-    append.events.iter().for_each(|event| columns.push(event));
-    let statement = transaction
-        .prepare_cached(
-            "INSERT INTO aish.events
-                 (session, seq, turn, time, version, kind, content, data, exact, words, write)
-             SELECT $1, e.seq, e.turn, e.time, e.version, e.kind, e.content, e.data, e.exact, e.words::tsvector,
-                 CASE WHEN e.seq = $2 THEN $3::bigint END
-             FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[],
-                 $11::bytea[], $12::text[]) AS e (seq, turn, time, version, kind, content, data, exact, words)",
-        )
-        .await?;
-    let first = signed(append.expected_seq.saturating_add(1));
-    transaction
-        .execute(
-            &statement,
-            &[
-                &storable(append.session.as_str()),
-                &first,
-                &append.number,
-                &columns.seqs,
-                &columns.turns,
-                &columns.times,
-                &columns.versions,
-                &columns.kinds,
-                &columns.contents,
-                &columns.data,
-                &columns.exact,
-                &columns.words,
-            ],
-        )
-        .await?;
-    Ok(())
 }

@@ -1,8 +1,9 @@
 //! A driver that was stopped past its lease, and comes back. It is this test binary, run again with [`URL_VARIABLE`] set.
 
 use super::server::PostgresServer;
-use super::{LOOK_EVERY, PATIENCE, append, contents, says, session, store};
+use super::{LOOK_EVERY, PATIENCE, append, contents, draft, says, session, store};
 use aish_store::{Durability, Lease, Owner, Store, StoreError};
+use serde_json::json;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -114,6 +115,10 @@ async fn a_stopped_driver_is_fenced() {
     let ours = store(&url);
     // Whether it lives cannot be told: it is on another machine.
     let owner = Owner("another replica".to_owned());
+    // While a turn runs, its driver appends without looking first.
+    append(&ours, &session(1), 0, vec![draft("turn_started", &json!({}))])
+        .await
+        .unwrap();
     for _ in 0..ROUNDS {
         let mut driver = Driver::start(&url);
         driver.wait_for("appended");

@@ -1,0 +1,264 @@
+//! The one statement that writes an append: the session's row, the events, and what is derived of them.
+//!
+//! It writes all of it or, where the session is not at the event that was expected or the lease is another's by now, nothing. So it
+//! needs no transaction around it where nothing else has to be asked, and costs one way to the database and back.
+//!
+//! **The lease** is locked (`FOR SHARE`) before the session's row is looked at: a take-over comes wholly before, and then nothing is
+//! written, or wholly after. Whoever waits here for a row sees it as it is when it gets it (READ COMMITTED).
+
+use super::fail::Failure;
+use super::rows::{self, Words, signed, storable};
+use crate::index::{SessionIndex, WaitingCall};
+use crate::{Lease, Pending};
+use aish_core::event::{Body, Event};
+use aish_core::id::SessionId;
+use deadpool_postgres::GenericClient;
+use tokio_postgres::types::ToSql;
+
+/// What is written.
+pub(super) struct Placing<'a> {
+    pub(super) session: &'a SessionId,
+    /// Where the session must be; 0 if it must not be there.
+    pub(super) expected_seq: u64,
+    /// As the database has it: of the suspensions, those that wait.
+    pub(super) before: &'a SessionIndex,
+    /// As it is once the events are there.
+    pub(super) after: &'a SessionIndex,
+    pub(super) rows: &'a EventRows,
+    /// Only while this one is current.
+    pub(super) lease: Option<&'a Lease>,
+}
+
+/// The columns of some events, one list each: as many as there are go in one statement.
+#[derive(Default)]
+pub(super) struct EventRows {
+    /// Tells the append from every other; stands with its first event.
+    number: i64,
+    seqs: Vec<i64>,
+    turns: Vec<i64>,
+    times: Vec<i64>,
+    versions: Vec<i64>,
+    kinds: Vec<String>,
+    contents: Vec<String>,
+    data: Vec<Option<String>>,
+    exact: Vec<Option<Vec<u8>>>,
+    words: Vec<Option<String>>,
+    /// The model that the last turn among them was begun for.
+    model: Option<String>,
+}
+
+impl EventRows {
+    pub(super) fn new(number: i64, events: &[Event]) -> Self {
+        let mut rows = Self {
+            number,
+            ..Self::default()
+        };
+        events.iter().for_each(|event| rows.push(event));
+        rows.note_model(events);
+        rows
+    }
+
+    /// Looks for the model among further events, which are in the database already.
+    pub(super) fn note_model(&mut self, events: &[Event]) {
+        let begun = events.iter().rev().find_map(|event| {
+            let Body::TurnStarted(data) = &event.body else {
+                return None;
+            };
+            Some(storable(&data.model).into_owned())
+        });
+        self.model = begun.or(self.model.take());
+    }
+
+    fn push(&mut self, event: &Event) {
+        let data = event.body.data_json();
+        self.seqs.push(signed(event.seq));
+        self.turns.push(signed(event.turn));
+        self.times.push(signed(event.time));
+        self.versions.push(i64::from(event.version));
+        self.kinds.push(storable(event.body.kind()).into_owned());
+        self.contents.push(storable(&event.content).into_owned());
+        self.data.push((data != "null").then_some(data));
+        self.exact.push(rows::exact(&event.content));
+        self.words.push(Words::of(event).map(|words| words.vector()));
+    }
+}
+
+/// Writes it; false if nothing was written: somebody else has appended, made the session, or has the lease.
+pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) -> Result<bool, Failure> {
+    let waits = Waits::changed(placing.before, placing.after);
+    let statement = client
+        .prepare_cached(&text(placing.expected_seq, waits.is_some()))
+        .await?;
+    let (after, rows) = (placing.after, placing.rows);
+    let session = storable(placing.session.as_str());
+    let first = signed(placing.expected_seq.saturating_add(1));
+    let (last, expected) = (signed(after.events), signed(placing.expected_seq));
+    let (created, updated) = (signed(after.created), signed(after.updated));
+    let (title, directory) = (storable(&after.title), storable(&after.directory));
+    let open_turn = after.open_turn.map(signed);
+    let (is_waiting, is_to_be_driven, awaits) = (after.is_waiting(), after.is_to_be_driven(), awaits(after));
+    let owner = placing.lease.map(|lease| storable(&lease.owner.0));
+    let fence = placing.lease.map(|lease| signed(lease.fence));
+    let mut values: Vec<&(dyn ToSql + Sync)> = vec![
+        &session,
+        &last,
+        &expected,
+        &created,
+        &updated,
+        &title,
+        &directory,
+        &open_turn,
+        &after.served,
+        &is_waiting,
+        &is_to_be_driven,
+        &awaits,
+        &rows.model,
+        &owner,
+        &fence,
+        &first,
+        &rows.number,
+        &rows.seqs,
+        &rows.turns,
+        &rows.times,
+        &rows.versions,
+        &rows.kinds,
+        &rows.contents,
+        &rows.data,
+        &rows.exact,
+        &rows.words,
+    ];
+    if let Some(waits) = &waits {
+        values.extend(waits.values());
+    }
+    let placed: i64 = client.query_one(&statement, &values).await?.try_get(0)?;
+    Ok(placed > 0)
+}
+
+/// Whether the next append has to look at more than the session's row.
+fn awaits(index: &SessionIndex) -> bool {
+    !index.waiting_calls.is_empty() || index.pending.iter().any(Pending::is_open)
+}
+
+/// Locks the lease. In the end there is either none to look at, or this one.
+const HELD: &str = "SELECT 1 FROM aish.leases WHERE session = $1 AND owner = $14 AND fence = $15 FOR SHARE";
+const IS_HELD: &str = "($14::text IS NULL OR EXISTS (SELECT FROM held))";
+
+/// A new session's row.
+const BEGIN: &str = "INSERT INTO aish.sessions
+        (id, last_seq, created, updated, title, directory, open_turn, served, waiting, to_drive, awaits, model)
+    SELECT $1, $2, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 WHERE $3 = 0::bigint AND ";
+/// That of one that is where it is expected. Without a new model the old one stays.
+const GO_ON: &str = "UPDATE aish.sessions SET last_seq = $2, created = $4, updated = $5, title = $6, directory = $7,
+        open_turn = $8, served = $9, waiting = $10, to_drive = $11, awaits = $12, model = coalesce($13, model)
+    WHERE id = $1 AND last_seq = $3 AND ";
+
+const EVENTS: &str = "INSERT INTO aish.events (session, seq, turn, time, version, kind, content, data, exact, words, write)
+    SELECT $1, e.seq, e.turn, e.time, e.version, e.kind, e.content, e.data, e.exact, e.words::tsvector,
+        CASE WHEN e.seq = $16 THEN $17::bigint END
+    FROM placed, unnest($18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::text[], $23::text[], $24::text[],
+        $25::bytea[], $26::text[]) AS e (seq, turn, time, version, kind, content, data, exact, words)";
+
+/// Those that wait take the places of those that did; what is left behind them goes. An id of a suspension that was used before is
+/// an error of its maker: the events are the truth, and the first use stands.
+const WAITS: &str = "fewer AS (
+        DELETE FROM aish.waiting_calls USING placed WHERE session = $1 AND position > cardinality($27::text[])),
+    called AS (
+        INSERT INTO aish.waiting_calls (session, position, call, needs_answer, at_client)
+        SELECT $1, w.position, w.call, w.needs_answer, w.at_client
+        FROM placed, unnest($27::text[], $28::bool[], $29::bool[]) WITH ORDINALITY
+            AS w (call, needs_answer, at_client, position)
+        ON CONFLICT (session, position) DO UPDATE
+            SET call = excluded.call, needs_answer = excluded.needs_answer, at_client = excluded.at_client),
+    opened AS (
+        INSERT INTO aish.pending (continuation, session, seq, call, expires, state)
+        SELECT p.continuation, $1, p.seq, p.call, p.expires, p.state
+        FROM placed, unnest($30::text[], $31::bigint[], $32::text[], $33::bigint[], $34::text[])
+            AS p (continuation, seq, call, expires, state)
+        ON CONFLICT (continuation) DO NOTHING),
+    settled AS (
+        UPDATE aish.pending SET state = s.state
+        FROM placed, unnest($35::text[], $36::text[]) AS s (continuation, state)
+        WHERE pending.continuation = s.continuation AND session = $1)";
+
+/// A session's first append differs from the later ones, and one that changes what waits from one that does not.
+fn text(expected_seq: u64, changes_waits: bool) -> String {
+    let row = if expected_seq == 0 {
+        format!("{BEGIN}{IS_HELD} ON CONFLICT (id) DO NOTHING")
+    } else {
+        format!("{GO_ON}{IS_HELD}")
+    };
+    let (comma, waits) = if changes_waits { (", ", WAITS) } else { ("", "") };
+    format!(
+        "WITH held AS MATERIALIZED ({HELD}), placed AS ({row} RETURNING 1), written AS ({EVENTS}){comma}{waits}
+         SELECT count(*) FROM placed"
+    )
+}
+
+/// What changed of the calls that wait and of the suspensions, as columns.
+#[derive(Default)]
+struct Waits {
+    calls: Vec<String>,
+    need_answers: Vec<bool>,
+    at_client: Vec<bool>,
+    opened: Vec<String>,
+    opened_at: Vec<i64>,
+    opened_for: Vec<Option<String>>,
+    expire: Vec<Option<i64>>,
+    opened_as: Vec<&'static str>,
+    settled: Vec<String>,
+    settled_as: Vec<&'static str>,
+}
+
+impl Waits {
+    /// None if nothing did.
+    fn changed(before: &SessionIndex, after: &SessionIndex) -> Option<Self> {
+        let mut waits = Self::default();
+        for pending in &after.pending {
+            let is_known = before
+                .pending
+                .iter()
+                .any(|known| known.continuation == pending.continuation);
+            if !is_known {
+                waits.open(pending);
+            } else if !pending.is_open() {
+                waits.settled.push(storable(pending.continuation.as_str()).into_owned());
+                waits.settled_as.push(pending.state.as_str());
+            }
+        }
+        after.waiting_calls.iter().for_each(|waiting| waits.call(waiting));
+        let is_same =
+            before.waiting_calls == after.waiting_calls && waits.opened.is_empty() && waits.settled.is_empty();
+        (!is_same).then_some(waits)
+    }
+
+    fn call(&mut self, waiting: &WaitingCall) {
+        self.calls.push(storable(waiting.call.as_str()).into_owned());
+        self.need_answers.push(waiting.needs_answer);
+        self.at_client.push(waiting.at_client);
+    }
+
+    fn open(&mut self, pending: &Pending) {
+        self.opened.push(storable(pending.continuation.as_str()).into_owned());
+        self.opened_at.push(signed(pending.seq));
+        self.opened_for
+            .push(pending.call.as_ref().map(|call| storable(call.as_str()).into_owned()));
+        self.expire.push(pending.expires.map(signed));
+        self.opened_as.push(pending.state.as_str());
+    }
+
+    /// In the order of [`WAITS`].
+    fn values(&self) -> [&(dyn ToSql + Sync); 10] {
+        [
+            &self.calls,
+            &self.need_answers,
+            &self.at_client,
+            &self.opened,
+            &self.opened_at,
+            &self.opened_for,
+            &self.expire,
+            &self.opened_as,
+            &self.settled,
+            &self.settled_as,
+        ]
+    }
+}
