@@ -1,17 +1,21 @@
-//! The other names that some built-in tools have in served turns (SPEC 4.5).
+//! Names in served turns: the other names that some built-in tools have there (SPEC 4.5), and those that only an MCP server's tool
+//! can have, which no client stands in for (SPEC 6.1, 9.2).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
 use aish_core::event::ResultEnd;
+use aish_core::id::SessionId;
+use aish_core::message::ToolSpec;
 use aish_core::policy::Rule;
 use aish_core::session::Session;
-use aish_engine::{ChatRequest, Conversations, ConversationsSettings, Supply};
+use aish_engine::{ChatRequest, Conversations, ConversationsSettings, ServeError, Supply};
 use aish_provider::scripted::Act;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use support::probe::{Doing, Probe};
 use support::{World, finish, results, within};
 
 const SETTINGS: ConversationsSettings = ConversationsSettings {
@@ -41,13 +45,13 @@ async fn served(world: &World) -> Session {
     Session::load(id, events)
 }
 
-/// Counts how often somebody waits for a tool that may yet come.
+/// Counts how often somebody waits for a tool that may yet come. Of servers that are configured, `away` is not connected.
 #[derive(Default)]
 struct Waited(AtomicUsize);
 
 impl Supply for Waited {
-    fn is_of_server(&self, _tool: &str) -> bool {
-        false
+    fn is_of_server(&self, tool: &str) -> bool {
+        tool.starts_with("away__") || tool.starts_with("away.")
     }
 
     fn arrive<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
@@ -118,4 +122,67 @@ async fn at_a_terminal_they_are_unknown() {
     finish(&mut driver, "go").await;
     let result = results(driver.session())[0];
     assert_eq!(result.output, r#"{"error":"Unknown tool: read_file"}"#);
+}
+
+/// SPEC 6.1, 9.2: the name that a tool of an MCP server has on the wire is no client's: it cannot be declared, whether the server is
+/// connected or not, and neither can the name people know it by.
+#[tokio::test]
+async fn names_of_servers_cannot_be_declared() {
+    let world = World::with([], vec![Probe::mcp("git.push", Doing::Panic)]);
+    let supply: Arc<dyn Supply> = Arc::new(Waited::default());
+    world.engine.tools.supplied_by(Arc::downgrade(&supply));
+    let conversations = Conversations::new(Arc::clone(&world.engine), SETTINGS);
+    for (name, expect_taken) in [
+        ("git__push", true),
+        ("git.push", true),
+        ("away__push", true),
+        ("away.push", true),
+        ("git__pull", false),
+        ("get_weather", false),
+    ] {
+        let tool = ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            input_schema: json!({ "type": "object" }),
+        };
+        let request = ChatRequest {
+            message: "go".to_owned(),
+            // Refused after its tools were looked at: nothing is begun.
+            conversation: Some(SessionId::new("nowhere")),
+            tools: Some(vec![tool]),
+            ..ChatRequest::default()
+        };
+        let refused = conversations.chat(request).await.map(|ticket| ticket.turn);
+        let is_as_expected = if expect_taken {
+            matches!(&refused, Err(ServeError::ToolTaken { name: taken, .. }) if taken == name)
+        } else {
+            matches!(&refused, Err(ServeError::Unknown(_)))
+        };
+        assert!(is_as_expected, "{name}: {refused:?}");
+    }
+}
+
+/// SPEC 9.2, 6.4: a call of a server's tool by its wire name runs here; where the server is not connected the model is told so, and the
+/// client is not asked to run it.
+#[tokio::test]
+async fn calls_of_servers_are_not_the_clients() {
+    let push = Probe::mcp("git.push", Doing::Answer("pushed".to_owned()));
+    let world = World::with(calling("git__push", &json!({"n": 1})), vec![push.clone()]).full();
+    let session = served(&world).await;
+    assert!(
+        results(&session)[0].output.contains("pushed"),
+        "{:?}",
+        results(&session)
+    );
+    assert_eq!(push.runs(), 1);
+
+    let world = World::new(calling("away__push", &json!({"n": 1}))).full();
+    let supply: Arc<dyn Supply> = Arc::new(Waited::default());
+    world.engine.tools.supplied_by(Arc::downgrade(&supply));
+    let session = served(&world).await;
+    let result = results(&session)[0];
+    assert_eq!(result.end, ResultEnd::Invalid);
+    assert!(result.output.contains("not connected"), "{}", result.output);
+    let waits = session.events().iter().any(|event| event.body.kind() == "suspended");
+    assert!(!waits, "{:?}", session.events());
 }

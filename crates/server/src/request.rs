@@ -224,6 +224,24 @@ mod tests {
         assert!(blank.check().is_err());
     }
 
+    /// SPEC 9.8: a message and instructions have a mebibyte each, in bytes, and no more.
+    #[test]
+    fn long_texts() {
+        let check = |field: &str, bytes: usize| {
+            let mut body = json!({"message": "?"});
+            // Two bytes a character.
+            let text = "é".repeat(bytes / 2) + &"x".repeat(bytes % 2);
+            body[field] = json!(text);
+            parse::<ChatBody>(body.to_string().as_bytes()).and_then(|body| body.check())
+        };
+        for field in ["message", "system"] {
+            assert!(check(field, TEXT_BYTES_MAX).is_ok(), "{field}");
+            let refused = check(field, TEXT_BYTES_MAX + 1).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
+            assert!(refused.message().contains("at most"), "{refused:?}");
+        }
+    }
+
     /// SPEC 9.8: the reason for a no is a sentence, in characters of any length.
     #[test]
     fn reasons() {

@@ -3,18 +3,19 @@
 //! A failure names its seed.
 
 use crate::house::{
-    House, Ledger, Steady, asks, assert_replied, dead_owner, ended, for_tool, key, result_of, steady, weather_call,
+    House, Ledger, Steady, asks, assert_replied, dead_owner, ended, for_tool, goes_on, key, result_of, settings,
+    steady, until, weather_call,
 };
 use crate::rng::{Rng, SeedOnPanic};
 use crate::support::watched::{Fate, Watched};
-use crate::support::{another_owner, results, within};
-use aish_core::event::Body;
+use crate::support::{World, another_owner, results, within};
+use aish_core::event::{Body, Draft, ResultEnd, Resumed, ToolResult};
 use aish_core::id::SessionId;
 use aish_core::session::Session;
 use aish_core::turn::StopReason;
-use aish_engine::{ChatRequest, ServeError, Waiting};
+use aish_engine::{ChatRequest, ConversationsSettings, ServeError, Waiting};
 use aish_provider::scripted::Act;
-use aish_store::Owner;
+use aish_store::{Durability, Owner, SessionFilter, Store};
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -104,6 +105,77 @@ async fn the_same_answer_from_many() {
 struct Acknowledged {
     /// The results that a process said it took, by the suspension.
     answers: BTreeMap<String, String>,
+}
+
+/// SPEC 9.4: an answer that was accepted in the moment before its turn was to expire counts: the turn is not ended, and goes on.
+#[tokio::test]
+async fn an_answer_before_its_turn_expires() {
+    for ledger in Ledger::all() {
+        let answering = Arc::new(AtomicUsize::new(0));
+        let (beside, counted) = (ledger.connect(), Arc::clone(&answering));
+        // Whoever is about to write that nobody answered in time finds that somebody has.
+        let store = Watched::new(
+            ledger.connect(),
+            Box::new(move |_, drafts| {
+                let (beside, counted) = (Arc::clone(&beside), Arc::clone(&counted));
+                async move {
+                    let expires = drafts.iter().find(|draft| matches!(draft.body, Body::Cancelled(_)));
+                    if expires.is_some() && counted.fetch_add(1, Ordering::SeqCst) == 0 {
+                        answer_beside(beside.as_ref()).await;
+                    }
+                    Fate::Write
+                }
+                .boxed()
+            }),
+        );
+        let brief = ConversationsSettings {
+            pending_ttl_ms: Some(0),
+            ..settings()
+        };
+        let house = House::of(World::over(store, [weather_call("Jena")], Vec::new()), brief);
+        let start = house.chat(asks("?")).await.unwrap();
+        for_tool(&start);
+        let refused = house.chat(goes_on(&start.session, "never mind")).await;
+        assert!(matches!(refused, Err(ServeError::Running(_))), "{refused:?}");
+        assert_eq!(answering.load(Ordering::SeqCst), 1);
+
+        // Whoever comes up next goes on with it.
+        let next = ledger.another_house([Act::text("ok")]);
+        let keeping = tokio::spawn(next.conversations.clone().keep());
+        until(async || next.count(&start.session, "turn_ended").await == 1).await;
+        let session = next.session(&start.session).await;
+        assert_eq!(session.turn().unwrap().ended(), Some(StopReason::End));
+        assert_eq!(results(&session)[0].output, "rain");
+        assert_eq!(next.count(&start.session, "cancelled").await, 0);
+        next.conversations.drain().await;
+        within(keeping).await.unwrap();
+    }
+}
+
+/// Answers what the only session of a ledger waits for, as a process does that was asked in time.
+async fn answer_beside(store: &dyn Store) {
+    let id = store.list(SessionFilter::default()).await.unwrap().remove(0).id;
+    let pending = store.waiting_under(&id).await.unwrap().unwrap();
+    let resumed = Resumed {
+        continuation: pending.continuation,
+        answer: None,
+        request: None,
+    };
+    let result = ToolResult {
+        tool_call_id: pending.call.unwrap(),
+        name: "get_weather".to_owned(),
+        output: "rain".to_owned(),
+        success: true,
+        parts: Vec::new(),
+        end: ResultEnd::Completed,
+    };
+    let drafts = vec![
+        Draft::new(1, "answered", Body::Resumed(resumed)),
+        Draft::tool_result(1, "4 characters", result),
+    ];
+    let time = aish_engine::now_ms();
+    let appended = store.append(&id, pending.seq, drafts, time, Durability::Synced, None);
+    appended.await.unwrap();
 }
 
 /// Several processes over one ledger, one of which may be dead.
