@@ -3,9 +3,13 @@
 
 mod support;
 
+use aish_core::SessionId;
+use aish_core::event::{Body, Draft};
+use aish_store::sqlite::SqliteStore;
+use aish_store::{Durability, Store as _};
 use serde_json::json;
 use support::fake_server::FakeServer;
-use support::ledger::{of_kind, only_export, text};
+use support::ledger::{of_kind, only_export, only_session, text};
 use support::pty::{Terminal, key};
 use support::reply::Reply;
 use support::sandbox::Sandbox;
@@ -150,4 +154,67 @@ fn a_rule_that_cannot_be_saved() {
     terminal.send_line("n");
     assert_eq!(terminal.wait_exit().code(), Some(0));
     assert!(!sandbox.path("ran").exists());
+}
+
+/// Answers the call that the only session asks about, as a server does that a client told so.
+fn answer_elsewhere(sandbox: &Sandbox, answer: &str) {
+    let events = only_export(sandbox);
+    let gated = &of_kind(&events, "call_gated")[0]["data"];
+    let data = json!({
+        "call_id": gated["call_id"],
+        "digest": gated["digest"],
+        "answer": answer,
+        "by": "client",
+    });
+    let draft = Draft::new(1, answer, Body::decode("call_answered", &data.to_string()).unwrap());
+    let (id, seq) = (
+        SessionId::new(only_session(sandbox)),
+        u64::try_from(events.len()).unwrap(),
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let store = SqliteStore::new(sandbox.ledger());
+    let append = store.append(&id, seq, vec![draft], 1, Durability::Synced, None);
+    runtime.block_on(append).unwrap();
+}
+
+/// SPEC 3.5b, 9.9: a question that somebody answers from another device is taken back at the terminal, in both fronts; the turn goes on
+/// with that answer, and the terminal with whatever comes next.
+#[test]
+fn a_question_that_is_answered_from_elsewhere() {
+    for (answer, told) in [
+        ("approve", "approved from somewhere else"),
+        ("deny", "declined from somewhere else"),
+    ] {
+        for arguments in [vec![], vec!["-p", "go"]] {
+            let call = json!({ "command": "touch made" });
+            let server = FakeServer::script([Reply::calls(&[("c1", "bash", call)]), Reply::text("as you wish")]);
+            let sandbox = Sandbox::with_model(&server);
+            let mut terminal = sandbox.terminal(&arguments).start();
+            if arguments.is_empty() {
+                terminal.wait_for_prompt();
+                terminal.send_line("?go");
+            }
+            terminal.wait_for("the question", |screen| {
+                screen.contents().trim_end().ends_with(QUESTION)
+            });
+            answer_elsewhere(&sandbox, answer);
+            terminal.wait_for_text(told);
+            terminal.wait_for_text("as you wish");
+            assert_eq!(sandbox.path("made").exists(), answer == "approve");
+            if arguments.is_empty() {
+                terminal.wait_for_prompt();
+                terminal.send_line("echo still $((40 + 2))");
+                terminal.wait_for_text("still 42");
+                terminal.wait_for_prompt();
+                terminal.send(key::CTRL_D);
+            }
+            assert_eq!(terminal.wait_exit().code(), Some(0));
+            let events = only_export(&sandbox);
+            let answered = of_kind(&events, "call_answered");
+            assert_eq!(answered.len(), 1, "{answered:?}");
+        }
+    }
 }
