@@ -76,7 +76,9 @@ impl Failure {
                 "no connection became free in time: the database is slow, or there is more to do than it can".to_owned()
             }
             Self::Pool(error) => error.to_string(),
-            Self::Late(what) => format!("{what} took longer than it may"),
+            Self::Late(what) => format!(
+                "{what} took longer than it may: it has too much to do, or somebody holds a lock on the ledger's tables"
+            ),
             Self::Raced => "others wrote to the session all the time".to_owned(),
             Self::Unknown(failure) => return failure.explain(attempt, url),
         };

@@ -28,6 +28,8 @@ const LISTEN: &str = "LISTEN aish_news";
 
 /// Those who ask look at least this often, whatever is or is not heard.
 const LOOK_EVERY_MS: u64 = 5_000;
+/// The pause between two notifications: under load one tells of all that was appended meanwhile.
+const ANNOUNCE_EVERY_MS: u64 = 10;
 /// The connection is given up when nobody asked for this long.
 const UNASKED_MS_MAX: u64 = 60_000;
 
@@ -91,6 +93,7 @@ impl News {
                         async move { client.batch_execute(ANNOUNCE).await.map_err(Failure::Sql) }.boxed()
                     })
                     .await;
+                sleep(Duration::from_millis(ANNOUNCE_EVERY_MS)).await;
             }
         });
     }
@@ -127,7 +130,7 @@ impl News {
         let (news, url) = (Arc::downgrade(self), url.clone());
         *listener = Some(tokio::spawn(async move {
             loop {
-                let Some(news) = news.upgrade().filter(|news| news.is_asked_for()) else {
+                let Some(news) = news.upgrade().filter(|news| !news.is_over()) else {
                     return;
                 };
                 // Whatever the reason that nothing can be heard: it is tried again, and looked meanwhile.
@@ -136,6 +139,16 @@ impl News {
                 sleep(Duration::from_millis(NEWS_EVERY_MS)).await;
             }
         }));
+    }
+
+    /// Whether the listener may end. Whoever asks from that moment on finds none, and starts one.
+    fn is_over(&self) -> bool {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_asked_for() {
+            return false;
+        }
+        *listener = None;
+        true
     }
 
     /// Nobody is going to ask any more.

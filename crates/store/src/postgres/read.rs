@@ -46,7 +46,7 @@ pub(super) async fn load_raw(
         for row in &page {
             events.push(rows::columns(row, session)?.to_raw());
         }
-        if page.len() < PAGE_EVENTS {
+        if page.len() < PAGE_EVENTS || events.len() >= limit {
             return Ok(events);
         }
     }

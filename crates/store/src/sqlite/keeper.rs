@@ -101,3 +101,37 @@ fn keep(mut ledger: Ledger, queue: &mpsc::Receiver<Job>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use crate::sqlite::SqliteStore;
+    use crate::{Durability, Store as _};
+    use aish_core::event::Draft;
+    use aish_core::id::SessionId;
+    use futures_util::FutureExt as _;
+    use rusqlite::Connection;
+    use std::pin::pin;
+
+    /// SPEC 2.10: whoever reads does not wait for a writer, also not for one that waits for another process.
+    #[test]
+    fn readers_wait_for_no_writer() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::new(directory.path().join("ledger.db"));
+        let session = SessionId::new("s");
+        let says = |seq| store.append(&session, seq, vec![Draft::user(0, "x")], 1, Durability::Committed, None);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            says(0).await.unwrap();
+            let another_process = Connection::open(store.path()).unwrap();
+            another_process.execute_batch("BEGIN IMMEDIATE").unwrap();
+            let mut waits = pin!(says(1));
+            assert!(waits.as_mut().now_or_never().is_none());
+            assert_eq!(store.load(&session, 0).await.unwrap().len(), 1);
+            // Had that taken until the writer gave up, there would be nothing left to let through.
+            another_process.execute_batch("ROLLBACK").unwrap();
+            waits.await.unwrap();
+            assert_eq!(store.load(&session, 0).await.unwrap().len(), 2);
+        });
+    }
+}

@@ -1,13 +1,9 @@
 //! The right to drive a session (SPEC 2.12). Times are in milliseconds, made up; a store that several machines share goes by a
 //! clock of its own, for which only the time between them counts, and really passes.
 
-use super::{append, contents, fixtures, says, session};
+use super::{LOOK_EVERY, PATIENCE, append, contents, fixtures, says, session};
 use aish_store::{Durability, Owner, Store, StoreError};
-use std::time::{Duration, Instant};
-
-/// How long a lease of a moment may take to run out.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+use std::time::Instant;
 
 /// An owner that is known to nobody: whether it lives cannot be told, so that its leases have to run out.
 fn stranger(name: &str) -> Owner {

@@ -19,6 +19,12 @@ use aish_store::memory::MemoryStore;
 use aish_store::sqlite::SqliteStore;
 use aish_store::{Durability, Store, StoreError};
 use std::any::Any;
+use std::time::Duration;
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks whether it has happened.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A new, empty store, and what must outlive it.
 struct Fixture {

@@ -1,18 +1,14 @@
 //! Answers and requests that race, and who may take over: what is left of [`crate::waits`] once several do it at once.
 
-use super::{Fixture, append, contents, fixtures, says, session};
+use super::{Fixture, LOOK_EVERY, PATIENCE, append, contents, fixtures, says, session};
 use aish_core::event::{Body, Draft};
 use aish_core::id::ContinuationId;
 use aish_store::{Owner, PendingState, StoreError};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// Appends that race.
 const RACERS: usize = 16;
-/// How long a lease of a moment may take to run out by the store's own clock.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 fn draft(kind: &str, data: &Value) -> Draft {
     Draft::new(1, kind, Body::decode(kind, &data.to_string()).unwrap())

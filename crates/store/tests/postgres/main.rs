@@ -17,12 +17,7 @@ use aish_core::id::{ContinuationId, SessionId};
 use aish_store::postgres::{PostgresStore, PostgresUrl};
 use aish_store::{Durability, Store, StoreError};
 use serde_json::json;
-use std::time::Duration;
-
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks whether it has happened.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+use server::{LOOK_EVERY, PATIENCE};
 
 fn store(url: &str) -> PostgresStore {
     PostgresStore::new(PostgresUrl::parse(url).unwrap()).unwrap()

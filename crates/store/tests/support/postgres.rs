@@ -21,10 +21,10 @@ pub const PASSWORD: &str = "pass@word/1";
 /// The same in an address.
 pub const PASSWORD_ENCODED: &str = "pass%40word%2F1";
 
-/// How long a server may take to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything may take that a test waits for.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks whether it has.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 const SETTINGS: &str = "
 fsync = off

@@ -225,3 +225,21 @@ fn a_file_opened_again_is_of_another_version() {
     ledger.open = None;
     assert_ne!(ledger.data_version().unwrap(), before);
 }
+
+/// SPEC 2.10: what another process has indexed since somebody looked is not indexed again.
+#[test]
+fn indexed_by_somebody_else_meanwhile() {
+    let (directory, mut ledger) = ledger();
+    append(&mut ledger, 0, "a needle").unwrap();
+    let unindexed = ledger.unindexed().unwrap();
+    assert_eq!(unindexed.len(), 1);
+    let mut other = Ledger::new(directory.path().join("ledger.db"));
+    other.index(&unindexed).unwrap();
+    ledger.index(&unindexed).unwrap();
+    assert!(ledger.unindexed().unwrap().is_empty());
+    let words = "SELECT count(*) FROM said WHERE said MATCH 'needle'";
+    let connection = &ledger.open().unwrap().connection;
+    let found: i64 = connection.query_row(words, [], |row| row.get(0)).unwrap();
+    assert_eq!(found, 1);
+    assert_eq!(ledger.search(&Query::parse("needle"), 9).unwrap().len(), 1);
+}
