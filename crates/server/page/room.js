@@ -10,6 +10,8 @@ import { firstLine, folder } from './sessions.js';
 import { Transcript } from './transcript.js';
 
 const at = (id) => document.getElementById(id);
+/** Kinds of failure in which nothing was said by the server: they are over when it says something. */
+const UNREACHED = new Set(['unreachable', 'timeout']);
 
 export class Room {
   #session = null;
@@ -110,6 +112,7 @@ export class Room {
 
   failed(error) {
     if (error.name === 'AbortError') return;
+    if (UNREACHED.has(error.kind)) this.#session?.trouble();
     this.problem(error.words ?? `Something went wrong in this page: ${error.message}`);
   }
 
@@ -129,6 +132,7 @@ export class Room {
       linked: when((word) => this.#linked(word)),
       status: when((text) => this.#status(text)),
       failed: when((error) => this.failed(error)),
+      mended: when(() => this.problem(null)),
     };
   }
 

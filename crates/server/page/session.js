@@ -23,10 +23,12 @@ export class Session {
   #over = new AbortController();
   #stream = new AbortController();
   #timer = 0;
+  /** Whether something went wrong that is over once the server tells again. */
+  #troubled = false;
 
   /**
    * `view` is told what changes: `items(items)`, `earlier(items)`, `changed()` for state and question, `linked(word)` for the stream,
-   * `status(text)` for what is not kept, `failed(error)`.
+   * `status(text)` for what is not kept, `failed(error)`, and `mended()` once that is over.
    */
   constructor(api, id, view) {
     this.api = api;
@@ -92,6 +94,8 @@ export class Session {
       linked: (word) => {
         if (signal.aborted) return;
         if (word === 'reconnecting') this.#missed();
+        // A turn that runs and was left has still to be taken up: that is seen by what comes of it.
+        else if (this.state !== 'running') this.#mended();
         this.view.linked(word);
       },
     }).catch((error) => signal.aborted || this.view.failed(error));
@@ -102,6 +106,16 @@ export class Session {
     if (item) this.view.items([item]);
   }
 
+  /** Something went wrong that is over once the server tells again. */
+  trouble() {
+    this.#troubled = true;
+  }
+
+  #mended() {
+    if (this.#troubled) this.view.mended();
+    this.#troubled = false;
+  }
+
   #frame({ event, data }) {
     let value;
     try {
@@ -109,9 +123,13 @@ export class Session {
     } catch {
       return;
     }
+    if (event === 'error') {
+      this.view.failed(new ApiError(0, value.error?.kind ?? 'error', value.error?.message ?? 'The turn failed.', value.error?.hint));
+      return this.trouble();
+    }
+    this.#mended();
     if (event === 'delta') this.#delta(value);
     else if (event === 'envelope') this.#envelope(value);
-    else if (event === 'error') this.view.failed(new ApiError(0, value.error?.kind ?? 'error', value.error?.message ?? 'The turn failed.', value.error?.hint));
     else if (Number.isInteger(value.seq)) this.#event(value);
   }
 

@@ -78,10 +78,18 @@ await run({
     wire.cut();
     await page.getByRole('status').filter({ hasText: 'Reconnecting' }).waitFor();
     same((await api('api/chat', { conversation_id: id, message: 'said meanwhile' })).status, 200, 'status');
+    await say(page, 'said into the void');
+    const problem = page.locator('#problem');
+    await problem.filter({ hasText: 'could not be reached' }).waitFor();
     wire.mend();
     await turnsEnded(page, 2);
     await page.waitForFunction(() => document.getElementById('linked').textContent === '');
-    same(await page.locator('.item.user').allInnerTexts().then((all) => all.map((text) => text.split('\n').at(-1))), ['plain words', 'said meanwhile'], 'messages');
+    // What could not be sent is still there to be sent, and that it could not is over.
+    await problem.waitFor({ state: 'hidden' });
+    same(await page.locator('#message').inputValue(), 'said into the void', 'the field');
+    await page.locator('#message').press('Enter');
+    await turnsEnded(page, 3);
+    same(await page.locator('.item.user').allInnerTexts().then((all) => all.map((text) => text.split('\n').at(-1))), ['plain words', 'said meanwhile', 'said into the void'], 'messages');
   },
 
   'sessions are listed, searched and opened': async (open) => {
