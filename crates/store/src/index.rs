@@ -132,7 +132,7 @@ impl SessionIndex {
 
     /// Whether the session waits; see the module's head.
     pub(crate) fn is_waiting(&self) -> bool {
-        let is_suspended = || self.pending.iter().any(|pending| pending.state == PendingState::Open);
+        let is_suspended = || self.pending.iter().any(Pending::is_open);
         let is_asking = || self.waiting_calls.iter().any(|waiting| waiting.needs_answer);
         self.open_turn.is_some() && (is_suspended() || (!self.served && is_asking()))
     }

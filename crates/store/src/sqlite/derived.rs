@@ -225,11 +225,7 @@ fn write_index(
     }
     let mut settle =
         transaction.prepare_cached("UPDATE pending SET state = ?1 WHERE continuation = ?2 AND number = ?3")?;
-    for pending in index
-        .pending
-        .iter()
-        .filter(|pending| pending.state != PendingState::Open)
-    {
+    for pending in index.pending.iter().filter(|pending| !pending.is_open()) {
         settle.execute(params![pending.state.as_str(), pending.continuation.as_str(), number])?;
     }
     Ok(())
