@@ -37,7 +37,7 @@ pub use observed::{Fault, Observer, Problem, Ran};
 use retries::Retries;
 use running::{Over, Running, gone, on_its_own};
 
-/// Characters of one result that a model is shown in a served turn (SPEC 9.3).
+/// Characters of one result that a model is shown in a served turn, whatever is configured for the terminal (SPEC 4.3, 9.3).
 const RESULT_CHARS_MAX: usize = 6_000;
 
 /// A name that no session has: whose lease is taken to see whether the ledger can be written.
@@ -112,8 +112,6 @@ pub struct Conversations {
     turns: Arc<Semaphore>,
     /// True once this process is about to end.
     pause: watch::Sender<bool>,
-    /// Counts what this process does to sessions by itself: of its own writes a store tells no news.
-    stirred: watch::Sender<u64>,
     hubs: Hubs,
     /// Turns that could not be gone on with here.
     retries: Retries,
@@ -128,7 +126,6 @@ impl Conversations {
             running: Mutex::default(),
             turns: Arc::new(Semaphore::new(settings.turns_max)),
             pause: watch::Sender::new(false),
-            stirred: watch::Sender::new(0),
             hubs: Hubs::default(),
             retries: Retries::default(),
             observer: OnceLock::new(),

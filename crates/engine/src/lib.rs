@@ -69,7 +69,7 @@ pub use steering::{Steered, Steering};
 pub use told::{Telling, may_tell};
 
 /// What the ledger holds, for front ends that reach it through the engine.
-pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount, export::jsonl_line};
+pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount};
 
 /// A model ready to be asked.
 #[derive(Clone)]

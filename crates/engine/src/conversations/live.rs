@@ -12,7 +12,7 @@ use aish_core::session::Session;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use tokio::sync::{Notify, OnceCell, broadcast};
+use tokio::sync::{Notify, OnceCell, broadcast, watch};
 
 /// How far a reader may fall behind, in items.
 const BEHIND_MAX: usize = 256;
@@ -65,6 +65,8 @@ pub(super) struct Hub {
     sender: broadcast::Sender<Arc<Item>>,
     /// The last event that was told, or that all readers had when they came.
     last_seq: AtomicU64,
+    /// Counts what this process does to the session by itself: of its own writes a store tells no news.
+    stirred: watch::Sender<u64>,
 }
 
 impl Hub {
@@ -109,6 +111,11 @@ impl Hub {
 
     pub(super) fn last_seq(&self) -> u64 {
         self.last_seq.load(Ordering::Acquire)
+    }
+
+    /// Changes with what this process does to the session by itself, while this hub is held.
+    pub(super) fn stirring(&self) -> watch::Receiver<u64> {
+        self.stirred.subscribe()
     }
 
     pub(super) fn is_followed(&self) -> bool {
@@ -179,6 +186,7 @@ impl Hubs {
         let hub = Arc::new(Hub {
             sender: broadcast::Sender::new(BEHIND_MAX),
             last_seq: AtomicU64::new(0),
+            stirred: watch::Sender::new(0),
         });
         all.hubs.insert(session.clone(), Arc::downgrade(&hub));
         hub
@@ -203,13 +211,21 @@ impl Hubs {
 
     /// Tells those who follow a session of its events, if anybody does.
     pub(super) fn tell(&self, driver: &Driver) {
-        let hub = {
-            let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.hubs.get(driver.session().id()).and_then(Weak::upgrade)
-        };
-        if let Some(hub) = hub.filter(|hub| hub.is_followed()) {
+        if let Some(hub) = self.held(driver.session().id()).filter(|hub| hub.is_followed()) {
             hub.tell_until(0, driver.session());
         }
+    }
+
+    /// Wakes whoever waits here for something that this process does to a session.
+    pub(super) fn stir(&self, session: &SessionId) {
+        if let Some(hub) = self.held(session) {
+            hub.stirred.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    fn held(&self, session: &SessionId) -> Option<Arc<Hub>> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.hubs.get(session).and_then(Weak::upgrade)
     }
 
     /// The sessions that somebody follows now.

@@ -117,7 +117,7 @@ impl Conversations {
 
     /// A turn got events after that one without being run: whoever waits for it, follows it or counts is told.
     pub(super) fn ran_until(&self, driver: &Driver, before: u64) {
-        self.stir();
+        self.hubs.stir(driver.session().id());
         if driver.session().last_seq() > before {
             self.hubs.tell(driver);
             self.observed(driver, before + 1, None);

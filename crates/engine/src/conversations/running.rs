@@ -101,10 +101,15 @@ impl Conversations {
         if let Some(over) = ticket.over.take() {
             heard_of = heard(over, ticket.seq).await;
         }
+        // As it nearly always is: nothing else is made ready for it.
+        if let Ok(Some(envelope)) = heard_of {
+            return Ok(envelope);
+        }
         let mut driver = None;
         let mut news = 0;
         let mut pause = self.pause.subscribe();
-        let mut stirred = self.stirred.subscribe();
+        let hub = self.hubs.of(&ticket.session);
+        let mut stirred = hub.stirring();
         let mut patience = Patience::begin();
         loop {
             if let Ok(Some(envelope)) = heard_of {
@@ -160,7 +165,7 @@ impl Conversations {
             };
             gone(before).await;
         }
-        self.stir();
+        self.hubs.stir(&session);
         let ticket = Ticket {
             live: Some(self.follow(&session, seq.saturating_sub(1))),
             session,
@@ -226,14 +231,9 @@ impl Conversations {
         }
         drop(listed);
         let _ = over.send(came);
-        self.stir();
+        self.hubs.stir(&ticket.session);
         driver.settle().await;
         // What a cancelled call came to after all.
         hub.forward(notices.drain());
-    }
-
-    /// Wakes whoever waits here for something that this process wrote itself.
-    pub(super) fn stir(&self) {
-        self.stirred.send_modify(|count| *count = count.wrapping_add(1));
     }
 }

@@ -4,13 +4,22 @@ use crate::house::{
     House, Ledger, Steady, asks, assert_replied, ended, for_tool, goes_on, result_of, settings, steady, until,
     weather_call,
 };
-use crate::support::within;
+use crate::support::watched::{Fate, Watched};
+use crate::support::{World, assert_settled, within};
+use aish_core::event::{Body, Draft, TurnStarted};
 use aish_core::id::SessionId;
+use aish_core::session::Session;
 use aish_core::turn::StopReason;
-use aish_engine::{ConversationsSettings, Envelope, ServeError};
+use aish_engine::{ConversationsSettings, Driver, Envelope, ServeError};
 use aish_provider::scripted::Act;
-use aish_store::Owner;
+use aish_store::{Durability, Owner, Store};
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How often a cancel is overtaken.
+const OVERTAKEN: u64 = 7;
 /// Turns that wait at once.
 const WAITING: usize = 1_000;
 
@@ -96,6 +105,72 @@ async fn cancelled_from_elsewhere() {
         assert_eq!(within(house.conversations.told(ticket)).await.unwrap(), cancelled);
         assert_replied(&other.chat(goes_on(&session, "?")).await.unwrap(), "next");
     }
+}
+
+/// SPEC 3.5b, 3.7: a cancel gives way to what a driver still writes, however often, and then closes all of it.
+#[tokio::test]
+async fn a_cancel_that_is_overtaken() {
+    for ledger in Ledger::all() {
+        let (beside, times) = (ledger.connect(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&times);
+        let store = Watched::new(
+            ledger.connect(),
+            Box::new(move |_, drafts| {
+                let (beside, counted) = (Arc::clone(&beside), Arc::clone(&counted));
+                async move {
+                    let cancels = drafts.iter().any(|draft| matches!(draft.body, Body::Cancelled(_)));
+                    if cancels && counted.load(Ordering::SeqCst) < OVERTAKEN {
+                        let nth = counted.fetch_add(1, Ordering::SeqCst);
+                        write_beside(beside.as_ref(), nth).await;
+                    }
+                    Fate::Write
+                }
+                .boxed()
+            }),
+        );
+        let id = SessionId::from_parts(1, 1);
+        let began = Draft::turn_started(1, TurnStarted::default());
+        let question = vec![began, Draft::user(1, "?")];
+        let placed = ledger.connect();
+        placed
+            .append(&id, 0, question, 1, Durability::Committed, None)
+            .await
+            .unwrap();
+        let world = World::over(store, [], Vec::new());
+        let mut driver = Driver::open(Arc::clone(&world.engine), id.clone()).await.unwrap();
+        let finished = driver.cancel("enough").await.unwrap();
+        assert_eq!(finished.reason, StopReason::Cancelled);
+        assert_eq!(times.load(Ordering::SeqCst), OVERTAKEN);
+        assert_settled(driver.session());
+    }
+}
+
+/// What a driver writes that has not seen the cancel: a reply with a call, that call's result, and so on.
+async fn write_beside(store: &dyn Store, nth: u64) {
+    let id = SessionId::from_parts(1, 1);
+    let session = Session::load(id.clone(), store.load(&id, 0).await.unwrap());
+    let turn = session.turn().unwrap();
+    let drafts = if nth % 2 == 0 {
+        let (reply, call) = (turn.next_reply_id(), turn.next_call_id(0));
+        let reply_data = json!({"reply_id": reply.to_string(), "stop": "tool_calls"});
+        let call_data = json!({
+            "id": call.to_string(), "type": "function", "reply_id": reply.to_string(),
+            "function": {"name": "glob", "arguments": "{}"},
+        });
+        let draft = |kind: &str, data: Value| Draft::new(1, "", Body::decode(kind, &data.to_string()).unwrap());
+        vec![draft("assistant", reply_data), draft("tool_call", call_data)]
+    } else {
+        let open = turn.calls().iter().find(|call| call.is_open()).unwrap();
+        let data = json!({"tool_call_id": open.id.to_string(), "name": "glob", "output": "{}", "end": "not_run"});
+        vec![Draft::new(
+            1,
+            "",
+            Body::decode("tool_result", &data.to_string()).unwrap(),
+        )]
+    };
+    session.check(&drafts).unwrap();
+    let appended = store.append(&id, session.last_seq(), drafts, 1, Durability::Committed, None);
+    appended.await.unwrap();
 }
 
 /// SPEC 9.8: there is nothing to cancel: what the last turn came to is told, and nothing is written.
