@@ -73,7 +73,7 @@ kinds! {
     Timeout "timeout" REQUEST_TIMEOUT,
     /// The conversation waits for a call: answer or cancel it first.
     ConversationWaits "conversation_waits" CONFLICT,
-    /// A turn of the conversation runs: wait for its end or cancel it.
+    /// A turn of the conversation runs, or waits at a terminal: wait for its end or cancel it.
     ConversationBusy "conversation_busy" CONFLICT,
     /// The conversation can be read only: a newer version of aish wrote to it.
     ReadOnly "read_only" CONFLICT,

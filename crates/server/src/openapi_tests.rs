@@ -220,7 +220,11 @@ fn document() -> Value {
     listings(&mut all);
     for (path, name, says) in [
         (HEALTHZ, "healthz", "Whether this process lives."),
-        (READYZ, "readyz", "Whether it should be sent requests."),
+        (
+            READYZ,
+            "readyz",
+            "Whether it should be sent requests: it does not drain, and its ledger takes what is written.",
+        ),
     ] {
         let answer = all.answer::<Probe>("Yes.");
         all.add(
@@ -294,7 +298,7 @@ fn conversations(all: &mut Document) {
         ("post", CANCEL),
         Operation {
             name: "cancel",
-            says: "Ends the turn that runs or waits.",
+            says: "Ends the turn that runs or waits: under a continuation the one that waited there, and no later one.",
             parameters: vec![id()],
             request: Some(json!({"required": false, "content": {"application/json": {"schema": empty}}})),
             answer,

@@ -137,6 +137,27 @@ async fn meanwhile() {
     assert_eq!(bench.post("/api/chat", &say).await.accepted()["reply"], "here again");
 }
 
+/// SPEC 9.4: a cancel names the turn that waited: sent again, with a key or without, it is told the same and leaves a later turn alone.
+#[tokio::test]
+async fn a_cancel_again() {
+    let calls = (0..2).map(|_| Act::calls(&[("pick", "{}")]));
+    let bench = Bench::new(calls.chain([Act::text("done")]));
+    let first = bench.chat("go", &["pick"]).await;
+    let cancel = async |key: &str| {
+        let headers = [("idempotency-key", key)];
+        let answer = bench.post_with(&route(&first, "cancel"), &headers, &json!({})).await;
+        answer.accepted()
+    };
+    let told = cancel("k-1").await;
+    let say = json!({"message": "again", "conversation_id": first["conversation_id"]});
+    let second = bench.post("/api/chat", &say).await.accepted();
+    assert_eq!(second["tool_pending"], true);
+    for key in ["k-1", "k-2"] {
+        assert_eq!(cancel(key).await, told);
+    }
+    assert_eq!(bench.answer(&second, "x").await.accepted()["reply"], "done");
+}
+
 /// SPEC 9.5: a turn belongs to no connection: what was begun is gone on with when its client hangs up, at whatever moment.
 #[tokio::test]
 async fn a_client_that_hangs_up() {
