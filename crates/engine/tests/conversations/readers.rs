@@ -1,9 +1,10 @@
 //! Those who follow a session while it goes on (SPEC 9.8): in order, nothing twice, nothing left out.
 
-use crate::house::{House, Ledger, asks, for_tool, goes_on, result_of, settings, until, weather_call};
-use crate::support::World;
+use crate::house::{
+    House, Ledger, asks, ended, for_approval, for_tool, goes_on, result_of, settings, until, weather_call,
+};
 use crate::support::probe::{Doing, Latch, Probe};
-use crate::support::within;
+use crate::support::{World, ask, asking, done, drive, finish, within, yes};
 use aish_core::id::SessionId;
 use aish_engine::{Envelope, Live, Notice, Reader, Telling};
 use aish_provider::Delta;
@@ -130,6 +131,44 @@ async fn of_another_process() {
         assert_eq!(follows.told, [first, second, last]);
         follows.assert_whole().await;
         here.conversations.drain().await;
+        within(keeping).await.unwrap();
+    }
+}
+
+/// SPEC 9.8, 9.9: of a turn at a terminal it is told what waits there, call by call and once each, and how it ended; a reader that comes
+/// later is told the same.
+#[tokio::test]
+async fn of_a_terminal() {
+    for ledger in Ledger::all() {
+        let probe = Probe::writer("probe", Doing::Answer("ran".to_owned()));
+        let calls = [("probe", r#"{"n":1}"#), ("probe", r#"{"n":2}"#)];
+        let acts = [Act::text("hi"), Act::calls(&calls), Act::text("done")];
+        let terminal = World::over(ledger.connect(), acts, vec![probe]);
+        let house = ledger.another_house([]);
+        let mut driver = terminal.driver();
+        finish(&mut driver, "hello").await;
+        let session = driver.session().id().clone();
+        let keeping = tokio::spawn(house.conversations.clone().keep());
+        let mut follows = Follows::begin(&house, &session).await;
+        let pending = asking(ask(&mut driver, "go").await);
+        follows.until_told(2).await;
+        for call in &pending {
+            driver.answer(yes(call)).await.unwrap();
+        }
+        done(drive(&mut driver).await.unwrap());
+        follows.until_told(4).await;
+        follows.assert_whole().await;
+        let [first, one, two, last] = &follows.told[..] else {
+            panic!("{:?}", follows.told)
+        };
+        assert_eq!(
+            (ended(first).reply.as_str(), ended(last).reply.as_str()),
+            ("hi", "done")
+        );
+        let waited = [one, two].map(|envelope| for_approval(envelope).call_id);
+        assert_eq!(waited, [pending[0].call_id.clone(), pending[1].call_id.clone()]);
+        assert_eq!(Follows::begin(&house, &session).await.told, follows.told);
+        house.conversations.drain().await;
         within(keeping).await.unwrap();
     }
 }
