@@ -35,7 +35,7 @@ use crate::{
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt as _};
-use lease::{Claim, ClockOffset};
+use lease::{Claim, ClockOffset, GivenBack};
 use news::News;
 use pool::Pool;
 use std::sync::Arc;
@@ -50,6 +50,7 @@ pub struct PostgresStore {
     offset: Arc<ClockOffset>,
     news: Arc<News>,
     known: Arc<Known>,
+    given_back: Arc<GivenBack>,
 }
 
 impl PostgresStore {
@@ -63,6 +64,7 @@ impl PostgresStore {
             offset: Arc::default(),
             news: Arc::new(News::new()),
             known: Arc::default(),
+            given_back: Arc::default(),
         })
     }
 
@@ -251,7 +253,8 @@ impl Store for PostgresStore {
     ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
         self.pool
             .run("searching", move |client| {
-                async move { lease::abandoned(client, quiet_since, limit).await }.boxed()
+                let given_back = Arc::clone(&self.given_back);
+                async move { lease::abandoned(client, quiet_since, &given_back, limit).await }.boxed()
             })
             .boxed()
     }
@@ -311,6 +314,7 @@ impl Store for PostgresStore {
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.given_back.note(lease);
         self.pool
             .run("giving back a lease in", move |client| {
                 let lease = lease.clone();

@@ -10,7 +10,9 @@ use crate::lease::LeaseRecord;
 use crate::{Lease, Owner, StoreError};
 use aish_core::id::SessionId;
 use deadpool_postgres::{GenericClient, Object, Transaction};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use tokio_postgres::Row;
 
 /// Milliseconds since the Unix epoch, by the database.
@@ -25,6 +27,9 @@ const IN_NO_HURRY: &str = "set_config('synchronous_commit', 'off', true) = 'off'
 
 /// Turns that are looked at for one that nobody drives: more than all replicas can drive at once.
 const LOOKED_AT_MAX: usize = 10_000;
+
+/// Leases that are remembered as given back.
+const GIVEN_BACK_MAX: usize = 10_000;
 
 /// By how many milliseconds the database's clock is ahead of ours, as last seen.
 #[derive(Debug, Default)]
@@ -42,6 +47,27 @@ impl ClockOffset {
             Ok(moment) if moment < i64::MAX => moment.saturating_add(self.0.load(Ordering::Relaxed)),
             Ok(_) | Err(_) => i64::MAX,
         }
+    }
+}
+
+/// The leases that this process gave back last, by their fences. As nobody waits for the disk there, a database that crashes may hold
+/// them for ours again: no other process takes such a session before its lease runs out, and here somebody has to know that nobody
+/// drives it.
+#[derive(Debug, Default)]
+pub(super) struct GivenBack(Mutex<VecDeque<(SessionId, u64)>>);
+
+impl GivenBack {
+    pub(super) fn note(&self, lease: &Lease) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= GIVEN_BACK_MAX {
+            all.pop_front();
+        }
+        all.push_back((lease.session.clone(), lease.fence));
+    }
+
+    fn has(&self, session: &SessionId, fence: u64) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().any(|(given, of)| *of == fence && given == session)
     }
 }
 
@@ -184,8 +210,13 @@ pub(super) async fn release(client: &Object, lease: &Lease) -> Result<(), Failur
 }
 
 /// Sessions that were quiet since a moment, whose turn a client began and nobody drives: no lease, or one that is over by the
-/// database's clock or of a dead owner.
-pub(super) async fn abandoned(client: &Object, quiet_since: u64, limit: usize) -> Result<Vec<SessionId>, Failure> {
+/// database's clock, of a dead owner, or given back by this process.
+pub(super) async fn abandoned(
+    client: &Object,
+    quiet_since: u64,
+    given_back: &GivenBack,
+    limit: usize,
+) -> Result<Vec<SessionId>, Failure> {
     let select = client
         .prepare_cached(&format!(
             "SELECT owner, coalesce(fence, 0), coalesce(until, 0), id, {DATABASE_NOW}
@@ -199,8 +230,9 @@ pub(super) async fn abandoned(client: &Object, quiet_since: u64, limit: usize) -
         if abandoned.len() >= limit {
             break;
         }
-        if record(row)?.is_free(unsigned(row.try_get(4)?)) {
-            abandoned.push(SessionId::new(row.try_get::<_, String>(3)?));
+        let (record, session) = (record(row)?, SessionId::new(row.try_get::<_, String>(3)?));
+        if record.is_free(unsigned(row.try_get(4)?)) || given_back.has(&session, record.fence) {
+            abandoned.push(session);
         }
     }
     Ok(abandoned)

@@ -13,6 +13,8 @@ const URL_VARIABLE: &str = "AISH_TEST_DRIVER_URL";
 /// How long its lease is, in milliseconds.
 const LEASE_MS: u64 = 300;
 const ROUNDS: u64 = 5;
+/// Longer than any test.
+const HOUR_MS: u64 = 3_600_000;
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
@@ -149,4 +151,26 @@ async fn a_stopped_driver_is_fenced() {
             .unwrap();
         ours.release(&lease).await.unwrap();
     }
+}
+
+/// SPEC 9.5: a lease that was given back just before the database crashed may be there again: whoever gave it back finds the session as
+/// one that nobody drives, and takes it at once; nobody else does.
+#[tokio::test]
+async fn given_back_before_a_crash() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    let (ours, theirs) = (store(&url), store(&url));
+    let (us, them) = (Owner("us".to_owned()), Owner("them".to_owned()));
+    let begun = vec![draft("turn_started", &json!({"served": {}})), says("go")];
+    append(&ours, &session(1), 0, begun).await.unwrap();
+    let lease = ours.acquire(&session(1), &us, now(), now() + HOUR_MS).await.unwrap();
+    ours.release(&lease).await.unwrap();
+    let name = url.rsplit('/').next().unwrap();
+    server.psql(name, "UPDATE aish.leases SET owner = 'us'");
+    assert_eq!(theirs.abandoned(now(), now(), 10).await.unwrap(), []);
+    assert_eq!(ours.abandoned(now(), now(), 10).await.unwrap(), [session(1)]);
+    let refused = theirs.acquire(&session(1), &them, now(), now() + HOUR_MS).await;
+    assert!(matches!(refused, Err(StoreError::Leased { .. })), "{refused:?}");
+    let again = ours.acquire(&session(1), &us, now(), now() + HOUR_MS).await.unwrap();
+    drive(&ours, &again, 2, "here again").await.unwrap();
 }
