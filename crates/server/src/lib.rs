@@ -21,6 +21,7 @@ mod query;
 mod ready;
 mod request;
 mod routes;
+mod standings;
 mod stream;
 mod telemetry;
 mod trace;

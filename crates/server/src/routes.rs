@@ -8,6 +8,7 @@ pub(crate) mod sessions;
 
 use crate::error::{ApiError, ErrorKind};
 use crate::page::Page;
+use crate::standings::Standings;
 use crate::stream::Streams;
 use crate::telemetry::Telemetry;
 use aish_engine::Conversations;
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) page: Arc<Page>,
     pub(crate) telemetry: Arc<Telemetry>,
     pub(crate) streams: Streams,
+    pub(crate) standings: Arc<Standings>,
 }
 
 /// All routes.
@@ -78,6 +80,7 @@ pub(crate) fn router(conversations: Arc<Conversations>, telemetry: Arc<Telemetry
         streams: Streams::new(Arc::clone(&conversations), Arc::clone(&telemetry)),
         conversations,
         page: Arc::default(),
+        standings: Arc::default(),
         telemetry,
     };
     Router::new()

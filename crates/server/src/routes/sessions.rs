@@ -60,11 +60,12 @@ pub(super) async fn show(State(shared): State<Shared>, id: Id, uri: Uri) -> Resu
     };
     let unknown = || ApiError::new(ErrorKind::NotFound, format!("there is no session {session}"));
     let summary = conversations.sessions(filter).await?.pop().ok_or_else(unknown)?;
-    let (state, pending) = match conversations.standing(session.as_str()).await {
-        Ok((_, Standing::Told(envelope))) => (Doing::Pending, Some(Reply::from(*envelope))),
-        Ok((_, Standing::Running)) => (Doing::Running, None),
+    let standing = shared.standings.of(conversations, &session, summary.events);
+    let (state, pending) = match standing.await {
+        Ok(Standing::Told(envelope)) => (Doing::Pending, Some(Reply::from(*envelope))),
+        Ok(Standing::Running) => (Doing::Running, None),
         // What a newer aish wrote can be shown.
-        Ok((_, Standing::Idle)) | Err(ServeError::Engine(EngineError::ReadOnly(_))) => (Doing::Idle, None),
+        Ok(Standing::Idle) | Err(ServeError::Engine(EngineError::ReadOnly(_))) => (Doing::Idle, None),
         Err(error) => return Err(error.into()),
     };
     let (events, more) = events(conversations, &session, (after, usize::try_from(limit).unwrap_or(1))).await?;

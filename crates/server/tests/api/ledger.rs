@@ -67,6 +67,34 @@ async fn not_ready_after_a_failure() {
     assert_eq!(ask().await, 200);
 }
 
+/// SPEC 9.8: a session that is read page by page is folded once, and again when it has gone on.
+#[tokio::test]
+async fn folded_once() {
+    let store = watched();
+    let acts = [Act::calls(&[("pick", "{}")]), Act::text("done")];
+    let bench = Bench::with(World::over(store.clone(), acts, Vec::new()), usual());
+    let waits = bench.chat("go", &["pick"]).await;
+    let session = waits["conversation_id"].as_str().unwrap();
+    let page = async |after: u64| {
+        bench
+            .get(&format!("/api/sessions/{session}?after={after}&limit=1"))
+            .await
+    };
+    assert_eq!(page(0).await.accepted()["pending"], waits);
+    store.set_loads_fail(true);
+    for after in 1..4 {
+        let page = page(after).await.accepted();
+        assert_eq!((&page["state"], &page["pending"]), (&json!("pending"), &waits));
+    }
+    store.set_loads_fail(false);
+    bench.answer(&waits, "x").await.accepted();
+    store.set_loads_fail(true);
+    page(0).await.refused(503, "unavailable", "the ledger");
+    store.set_loads_fail(false);
+    let page = page(0).await.accepted();
+    assert_eq!((&page["state"], &page["pending"]), (&json!("idle"), &Value::Null));
+}
+
 /// SPEC 9.8, 10.5: why the ledger failed is in the log with the request and the session, and nowhere else; what is no fault of the
 /// ledger's is not counted as one.
 #[tokio::test]
