@@ -150,7 +150,7 @@ async fn write_beside(store: &dyn Store, nth: u64) {
     let id = SessionId::from_parts(1, 1);
     let session = Session::load(id.clone(), store.load(&id, 0).await.unwrap());
     let turn = session.turn().unwrap();
-    let drafts = if nth % 2 == 0 {
+    let drafts = if nth.is_multiple_of(2) {
         let (reply, call) = (turn.next_reply_id(), turn.next_call_id(0));
         let reply_data = json!({"reply_id": reply.to_string(), "stop": "tool_calls"});
         let call_data = json!({
