@@ -95,6 +95,14 @@ impl Session {
     /// # Errors
     /// Why the first that may not follow may not.
     pub fn check(&self, drafts: &[Draft]) -> Result<(), InvalidEvent> {
+        self.turn_after(drafts).map(drop)
+    }
+
+    /// The last turn as it would be if these drafts were appended now.
+    ///
+    /// # Errors
+    /// Why the first that may not follow may not.
+    pub fn turn_after(&self, drafts: &[Draft]) -> Result<Option<Turn>, InvalidEvent> {
         // The events are not needed to judge what may follow: only the small state of the turn is copied.
         let mut trial = Self {
             id: self.id.clone(),
@@ -109,7 +117,7 @@ impl Session {
             seq = seq.saturating_add(1);
             trial.fold(&draft.clone().place(&self.id, seq, 0))?;
         }
-        Ok(())
+        Ok(trial.turn)
     }
 
     fn fold(&mut self, event: &Event) -> Result<(), InvalidEvent> {

@@ -3,6 +3,7 @@
 //! The answer and the end of the waiting are one append: of racing answers, on one server or several, exactly one is written,
 //! and what the others are told is read from the ledger.
 
+use crate::append::Unseen;
 use crate::clock::random;
 use crate::driver::{Driver, Unwritten};
 use crate::lease::Keeper;
@@ -12,7 +13,7 @@ use aish_core::event::{Body, Draft, Event, ModelFailed, Parts, RequestKey, Serve
 use aish_core::id::ContinuationId;
 use aish_core::message::ToolSpec;
 use aish_core::session::Session;
-use aish_core::turn::{InvalidEvent, Turn};
+use aish_core::turn::{InvalidEvent, Step, Turn};
 use aish_store::{Durability, StoreError};
 use aish_tools::Cancel;
 use std::sync::{Arc, RwLock};
@@ -102,13 +103,12 @@ impl Driver {
         }
     }
 
-    /// Begins a turn for a client.
+    /// Begins a turn for a client, in a session as it was a moment ago: an append finds out whether it still is.
     pub(crate) async fn start_for(&mut self, opening: Opening) -> Result<(), EngineError> {
         for _ in 1..OVERTAKEN_MAX {
-            self.catch_up().await?;
             match self.start_next_for(opening.clone()).await {
                 // Another turn began and ended meanwhile: this one comes after it.
-                Err(EngineError::Invalid { .. }) if self.session.open_turn().is_none() => {}
+                Err(EngineError::Invalid { .. }) if self.session.open_turn().is_none() => self.catch_up().await?,
                 other => return other,
             }
         }
@@ -206,6 +206,28 @@ impl Driver {
                     tokio::time::sleep(Duration::from_millis(LEASE_LOOK_EVERY_MS)).await;
                 }
                 taken => return taken,
+            }
+        }
+    }
+
+    /// Appends a reply; if nobody is heard of any more after it, with the end of the turn, in one append: a client waits for both.
+    pub(crate) async fn append_or_end(&mut self, mut drafts: Vec<Draft>) -> Result<(), EngineError> {
+        let after = self.session.turn_after(&drafts).ok().flatten();
+        let end = match after.map(|turn| (turn.next(), turn)) {
+            Some((Step::Done(reason), turn)) if self.unwritten == Unwritten::Refused => turn.closing(reason),
+            Some(_) | None => Vec::new(),
+        };
+        if end.is_empty() {
+            return self.append(drafts, Durability::Committed).await;
+        }
+        let reply = drafts.len();
+        drafts.extend(end);
+        match self.append_if_nothing_new(drafts.clone(), Durability::Synced).await? {
+            Unseen::Nothing => Ok(()),
+            // Somebody spoke, cancelled or ended it meanwhile: whether this is still the end is for the fold to say.
+            Unseen::News => {
+                drafts.truncate(reply);
+                self.append(drafts, Durability::Committed).await
             }
         }
     }

@@ -98,7 +98,8 @@ pub(crate) enum CallNames {
 }
 
 impl Driver {
-    /// Takes an answer: it ends the suspension and is the call's, in one append. Needs no lease: any process may take one.
+    /// Takes an answer: it ends the suspension and is the call's, in one append. Needs no lease: any process may take one. The
+    /// session may be as it was a moment ago: whoever wrote since makes the append fail.
     ///
     /// # Errors
     /// It is not the answer that is waited for, or somebody else was faster: then [`ServeError::AnsweredOtherwise`], and what
@@ -109,7 +110,6 @@ impl Driver {
         claim: &Claim,
         names: CallNames,
     ) -> Result<(), ServeError> {
-        self.catch_up().await?;
         let Some((turn, suspended)) = self
             .session
             .open_turn()
