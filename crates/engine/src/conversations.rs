@@ -11,6 +11,7 @@ use crate::choice::Routing;
 use crate::driver::Driver;
 use crate::served::{CANCELLED_BY_CLIENT, CONTINUATION, Opening, is_overtaken, last_of_client};
 use crate::standing::{Envelope, Standing};
+use crate::told::Telling;
 use crate::{Claim, Engine, EngineError, Proposals, ServeError, Settings, now_ms};
 use aish_core::event::{RequestKey, TurnStarted};
 use aish_core::id::{ContinuationId, SessionId};
@@ -205,12 +206,12 @@ impl Conversations {
         Ok(self.open(session).await?.last_told())
     }
 
-    /// What an event of a session told its client; `None` where it told nothing.
+    /// The turn of an event of a session, up to that event: for whoever has not seen it from its beginning.
     ///
     /// # Errors
     /// The ledger cannot be read.
-    pub async fn told_at(&self, session: &SessionId, seq: u64) -> Result<Option<Envelope>, ServeError> {
-        Ok(self.open(session).await?.told_at(seq))
+    pub async fn telling_at(&self, session: &SessionId, seq: u64) -> Result<Telling, ServeError> {
+        Ok(self.open(session).await?.telling_at(seq))
     }
 
     /// Writes something to the ledger that is of no session, to see whether it takes it.

@@ -124,11 +124,11 @@ impl Driver {
         Some(self.envelope(ended))
     }
 
-    /// What an event told the client, if it told anything.
-    pub(crate) fn told_at(&self, seq: u64) -> Option<Envelope> {
+    /// What was told of a turn up to that event; nothing where there is none.
+    pub(crate) fn telling_at(&self, seq: u64) -> Telling {
         let mut events = self.session.events().iter().rev();
-        let told = events.find(|event| event.seq == seq)?;
-        self.telling(told).at(told)
+        let event = events.find(|event| event.seq == seq);
+        event.map_or_else(Telling::default, |event| self.telling(event))
     }
 
     /// What its client was told last, and the event that said it: unless the turn has gone on since, or nothing was asked yet.

@@ -169,17 +169,14 @@ impl Telling {
         if raw.kind == "tool_result" {
             return None;
         }
-        let event = Event {
-            session: session.clone(),
-            seq: raw.seq,
-            turn: raw.turn,
-            time: raw.time,
-            version: raw.version,
-            content: raw.content.clone(),
-            body: Body::decode(&raw.kind, &raw.data).ok()?,
-        };
+        let event = decoded(session, raw)?;
         self.take(&event);
         self.at(&event)
+    }
+
+    /// What an event that is stored tells, where it was taken last.
+    pub fn at_raw(&self, session: &SessionId, raw: &RawEvent) -> Option<Envelope> {
+        self.at(&decoded(session, raw)?)
     }
 
     /// What the event that was taken last tells the client; `None` where it tells nothing, or the turn was not seen whole.
@@ -271,6 +268,19 @@ impl Telling {
         let to = AnswerTo::Continuation(suspended.continuation.clone());
         Some(call.waited((to, suspended.expires)))
     }
+}
+
+/// An event that is stored, if it can be read.
+fn decoded(session: &SessionId, raw: &RawEvent) -> Option<Event> {
+    Some(Event {
+        session: session.clone(),
+        seq: raw.seq,
+        turn: raw.turn,
+        time: raw.time,
+        version: raw.version,
+        content: raw.content.clone(),
+        body: Body::decode(&raw.kind, &raw.data).ok()?,
+    })
 }
 
 /// The text of a turn's last reply, and what closed the turn where no reply did.

@@ -361,7 +361,7 @@ fn listings(all: &mut Document) {
             kinds: vec![Kind::NotFound, Kind::InvalidRequest],
         },
     );
-    let frames = all.stream("Server-sent events, for ever: those after one place, then each as it happens.");
+    let frames = all.stream("Server-sent events, for ever: those after one place, then each as it happens, and after each that says where the turn stands its envelope, under the same id.");
     all.add(
         ("get", EVENTS),
         Operation {

@@ -219,15 +219,15 @@ impl Follower {
         let Scope::Session(telling) = &mut self.scope else {
             return Ok(());
         };
-        let frame = match telling.take_raw(&self.session, event) {
-            Some(envelope) => frame::told(event.seq, envelope),
-            None if !telling.is_whole() && may_say_where_it_stands(&event.kind) => {
-                load_told(&self.conversations, &self.session, event.seq).await?
-            }
-            None => return Ok(()),
-        };
-        self.last_told = event.seq;
-        self.push(Bytes::from(frame));
+        let mut told = telling.take_raw(&self.session, event);
+        if !telling.is_whole() && may_say_where_it_stands(&event.kind) {
+            **telling = telling_at(&self.conversations, &self.session, event.seq).await?;
+            told = telling.at_raw(&self.session, event);
+        }
+        if let Some(envelope) = told {
+            self.last_told = event.seq;
+            self.frames.push_back(frame::told(event.seq, envelope).into());
+        }
         Ok(())
     }
 
@@ -241,12 +241,20 @@ impl Follower {
         if envelope.is_none() && (telling.is_whole() || !may_tell(event)) {
             return Ok(());
         }
-        let make = async || match envelope {
-            Some(envelope) => Ok(frame::told(event.seq, envelope)),
-            None => load_told(&self.conversations, &self.session, event.seq).await,
+        let make = async || {
+            let told = match envelope {
+                Some(envelope) => Some(envelope),
+                // Those who came in the middle of the turn have it read by one of them.
+                None => telling_at(&self.conversations, &self.session, event.seq)
+                    .await?
+                    .at(event),
+            };
+            Ok::<_, ServeError>(told.map(|told| frame::told(event.seq, told)).unwrap_or_default())
         };
         let frame = item.told(make).await?;
-        self.last_told = event.seq;
+        if !frame.is_empty() {
+            self.last_told = event.seq;
+        }
         self.push(Bytes::from_owner(frame));
         Ok(())
     }
@@ -371,12 +379,11 @@ fn may_say_where_it_stands(kind: &str) -> bool {
     says_where_it_stands(kind) || matches!(kind, "call_gated" | "call_answered" | "call_suspended")
 }
 
-/// The envelope of an event whose turn was not seen from its beginning; empty for one that cannot be read.
-async fn load_told(conversations: &Conversations, session: &SessionId, seq: u64) -> Result<Vec<u8>, ServeError> {
-    match conversations.told_at(session, seq).await {
-        Ok(told) => Ok(told.map(|envelope| frame::told(seq, envelope)).unwrap_or_default()),
-        Err(ServeError::Engine(error)) if Fault::of(&error) == Fault::Other => Ok(Vec::new()),
-        Err(error) => Err(error),
+/// The turn of an event, up to it; nothing of one that cannot be read.
+async fn telling_at(conversations: &Conversations, session: &SessionId, seq: u64) -> Result<Telling, ServeError> {
+    match conversations.telling_at(session, seq).await {
+        Err(ServeError::Engine(error)) if Fault::of(&error) == Fault::Other => Ok(Telling::default()),
+        read => read,
     }
 }
 
