@@ -107,6 +107,16 @@ pub(super) async fn claim(
         }
         index.apply(event);
     }
+    // What was claimed is settled by that.
+    let is_new = |pending: &Pending| {
+        !before
+            .pending
+            .iter()
+            .any(|known| known.continuation == pending.continuation)
+    };
+    index
+        .pending
+        .retain(|pending| pending.state != PendingState::Answered || is_new(pending));
     Ok(index)
 }
 

@@ -13,6 +13,7 @@ use crate::{Lease, Pending};
 use aish_core::event::{Body, Event};
 use aish_core::id::SessionId;
 use deadpool_postgres::GenericClient;
+use std::fmt::Write as _;
 use tokio_postgres::types::ToSql;
 
 /// What is written.
@@ -86,9 +87,8 @@ impl EventRows {
 /// Writes it; false if nothing was written: somebody else has appended, made the session, or has the lease.
 pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) -> Result<bool, Failure> {
     let waits = Waits::changed(placing.before, placing.after);
-    let statement = client
-        .prepare_cached(&text(placing.expected_seq, waits.is_some()))
-        .await?;
+    let parts = waits.parts();
+    let statement = client.prepare_cached(&text(placing.expected_seq, &parts)).await?;
     let (after, rows) = (placing.after, placing.rows);
     let session = storable(placing.session.as_str());
     let first = signed(placing.expected_seq.saturating_add(1));
@@ -127,9 +127,7 @@ pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) ->
         &rows.exact,
         &rows.words,
     ];
-    if let Some(waits) = &waits {
-        values.extend(waits.values());
-    }
+    values.extend(parts.iter().flat_map(|part| part.values.iter().copied()));
     let placed: i64 = client.query_one(&statement, &values).await?.try_get(0)?;
     Ok(placed > 0)
 }
@@ -158,45 +156,81 @@ const EVENTS: &str = "INSERT INTO aish.events (session, seq, turn, time, version
     FROM placed, unnest($18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::text[], $23::text[], $24::text[],
         $25::bytea[], $26::text[]) AS e (seq, turn, time, version, kind, content, data, exact, words)";
 
-/// Those that wait take the places of those that did; what is left behind them goes. An id of a suspension that was used before is
-/// an error of its maker: the events are the truth, and the first use stands.
-const WAITS: &str = "fewer AS (
-        DELETE FROM aish.waiting_calls USING placed WHERE session = $1 AND position > cardinality($27::text[])),
-    called AS (
-        INSERT INTO aish.waiting_calls (session, position, call, needs_answer, at_client)
-        SELECT $1, w.position, w.call, w.needs_answer, w.at_client
-        FROM placed, unnest($27::text[], $28::bool[], $29::bool[]) WITH ORDINALITY
-            AS w (call, needs_answer, at_client, position)
-        ON CONFLICT (session, position) DO UPDATE
-            SET call = excluded.call, needs_answer = excluded.needs_answer, at_client = excluded.at_client),
-    opened AS (
-        INSERT INTO aish.pending (continuation, session, seq, call, expires, state)
-        SELECT p.continuation, $1, p.seq, p.call, p.expires, p.state
-        FROM placed, unnest($30::text[], $31::bigint[], $32::text[], $33::bigint[], $34::text[])
-            AS p (continuation, seq, call, expires, state)
-        ON CONFLICT (continuation) DO NOTHING),
-    settled AS (
-        UPDATE aish.pending SET state = s.state
-        FROM placed, unnest($35::text[], $36::text[]) AS s (continuation, state)
-        WHERE pending.continuation = s.continuation AND session = $1)";
+/// The number of the first parameter behind those above.
+const FIRST_FREE: usize = 27;
 
-/// A session's first append differs from the later ones, and one that changes what waits from one that does not.
-fn text(expected_seq: u64, changes_waits: bool) -> String {
+/// A session's first append differs from the later ones, and most change nothing of what waits.
+fn text(expected_seq: u64, parts: &[Part<'_>]) -> String {
     let row = if expected_seq == 0 {
         format!("{BEGIN}{IS_HELD} ON CONFLICT (id) DO NOTHING")
     } else {
         format!("{GO_ON}{IS_HELD}")
     };
-    let (comma, waits) = if changes_waits { (", ", WAITS) } else { ("", "") };
+    let mut text = format!("WITH held AS MATERIALIZED ({HELD}), placed AS ({row} RETURNING 1), written AS ({EVENTS})");
+    let mut first = FIRST_FREE;
+    for part in parts {
+        let (name, sql) = (part.name, (part.sql)(first));
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {name} AS ({sql})");
+        first += part.values.len();
+    }
+    text.push_str(" SELECT count(*) FROM placed");
+    text
+}
+
+/// One more thing that the statement does.
+struct Part<'a> {
+    name: &'static str,
+    /// What it does, its parameters beginning with that number.
+    sql: fn(usize) -> String,
+    values: Vec<&'a (dyn ToSql + Sync)>,
+}
+
+/// Removes the calls behind those that wait now.
+fn drop_calls(n: usize) -> String {
+    format!("DELETE FROM aish.waiting_calls USING placed WHERE session = $1 AND position > ${n}::bigint")
+}
+
+/// Those that wait take the places of those that did.
+fn put_calls(n: usize) -> String {
+    let (calls, need_answers, at_client) = (n, n + 1, n + 2);
     format!(
-        "WITH held AS MATERIALIZED ({HELD}), placed AS ({row} RETURNING 1), written AS ({EVENTS}){comma}{waits}
-         SELECT count(*) FROM placed"
+        "INSERT INTO aish.waiting_calls (session, position, call, needs_answer, at_client)
+         SELECT $1, w.position, w.call, w.needs_answer, w.at_client
+         FROM placed, unnest(${calls}::text[], ${need_answers}::bool[], ${at_client}::bool[]) WITH ORDINALITY
+             AS w (call, needs_answer, at_client, position)
+         ON CONFLICT (session, position) DO UPDATE
+             SET call = excluded.call, needs_answer = excluded.needs_answer, at_client = excluded.at_client"
+    )
+}
+
+/// An id that was used before is an error of its maker: the events are the truth, and the first use stands.
+fn open_waits(n: usize) -> String {
+    let (ids, seqs, calls, expire, states) = (n, n + 1, n + 2, n + 3, n + 4);
+    format!(
+        "INSERT INTO aish.pending (continuation, session, seq, call, expires, state)
+         SELECT p.continuation, $1, p.seq, p.call, p.expires, p.state
+         FROM placed, unnest(${ids}::text[], ${seqs}::bigint[], ${calls}::text[], ${expire}::bigint[], ${states}::text[])
+             AS p (continuation, seq, call, expires, state)
+         ON CONFLICT (continuation) DO NOTHING"
+    )
+}
+
+fn settle_waits(n: usize) -> String {
+    let (ids, states) = (n, n + 1);
+    format!(
+        "UPDATE aish.pending SET state = s.state
+         FROM placed, unnest(${ids}::text[], ${states}::text[]) AS s (continuation, state)
+         WHERE pending.continuation = s.continuation AND session = $1"
     )
 }
 
 /// What changed of the calls that wait and of the suspensions, as columns.
 #[derive(Default)]
 struct Waits {
+    calls_before: usize,
+    calls_changed: bool,
+    call_count: i64,
     calls: Vec<String>,
     need_answers: Vec<bool>,
     at_client: Vec<bool>,
@@ -210,9 +244,12 @@ struct Waits {
 }
 
 impl Waits {
-    /// None if nothing did.
-    fn changed(before: &SessionIndex, after: &SessionIndex) -> Option<Self> {
-        let mut waits = Self::default();
+    fn changed(before: &SessionIndex, after: &SessionIndex) -> Self {
+        let mut waits = Self {
+            calls_before: before.waiting_calls.len(),
+            calls_changed: before.waiting_calls != after.waiting_calls,
+            ..Self::default()
+        };
         for pending in &after.pending {
             let is_known = before
                 .pending
@@ -226,12 +263,11 @@ impl Waits {
             }
         }
         after.waiting_calls.iter().for_each(|waiting| waits.call(waiting));
-        let is_same =
-            before.waiting_calls == after.waiting_calls && waits.opened.is_empty() && waits.settled.is_empty();
-        (!is_same).then_some(waits)
+        waits
     }
 
     fn call(&mut self, waiting: &WaitingCall) {
+        self.call_count += 1;
         self.calls.push(storable(waiting.call.as_str()).into_owned());
         self.need_answers.push(waiting.needs_answer);
         self.at_client.push(waiting.at_client);
@@ -246,19 +282,37 @@ impl Waits {
         self.opened_as.push(pending.state.as_str());
     }
 
-    /// In the order of [`WAITS`].
-    fn values(&self) -> [&(dyn ToSql + Sync); 10] {
-        [
-            &self.calls,
-            &self.need_answers,
-            &self.at_client,
-            &self.opened,
-            &self.opened_at,
-            &self.opened_for,
-            &self.expire,
-            &self.opened_as,
-            &self.settled,
-            &self.settled_as,
-        ]
+    /// What has to be done about it: most appends change nothing of it, and each part costs.
+    fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        let mut add = |name, sql, values| parts.push(Part { name, sql, values });
+        if self.calls_changed && self.calls_before > self.calls.len() {
+            add(
+                "dropped",
+                drop_calls as fn(usize) -> String,
+                vec![&self.call_count as &(dyn ToSql + Sync)],
+            );
+        }
+        if self.calls_changed && !self.calls.is_empty() {
+            add(
+                "called",
+                put_calls,
+                vec![&self.calls, &self.need_answers, &self.at_client],
+            );
+        }
+        if !self.opened.is_empty() {
+            let values: Vec<&(dyn ToSql + Sync)> = vec![
+                &self.opened,
+                &self.opened_at,
+                &self.opened_for,
+                &self.expire,
+                &self.opened_as,
+            ];
+            add("opened", open_waits, values);
+        }
+        if !self.settled.is_empty() {
+            add("settled", settle_waits, vec![&self.settled, &self.settled_as]);
+        }
+        parts
     }
 }
