@@ -128,7 +128,10 @@ fn killed_while_a_command_runs() {
     let ran = sandbox.path("ran");
     let (key, body) = ([("Idempotency-Key", "k")], json!({"message": "go"}));
     served.kill_9_meanwhile("/api/chat", &key, &body, || {
-        poll_until("the command runs", default_wait(), || ran.exists().then_some(()));
+        // The shell makes the file before it writes into it.
+        poll_until("the command runs", default_wait(), || {
+            fs::read_to_string(&ran).ok().filter(|text| !text.is_empty())
+        });
     });
     let served = Served::start(&sandbox);
     let again = accepted(&served.post_with("/api/chat", &key, &body));
