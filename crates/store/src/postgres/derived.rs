@@ -107,16 +107,17 @@ pub(super) async fn claim(
         }
         index.apply(event);
     }
-    // What was claimed is settled by that.
-    let is_new = |pending: &Pending| {
-        !before
-            .pending
-            .iter()
-            .any(|known| known.continuation == pending.continuation)
-    };
-    index
-        .pending
-        .retain(|pending| pending.state != PendingState::Answered || is_new(pending));
+    // What is claimed is settled by that; one that is opened by this very append is yet to be written.
+    let is_new = |id: &ContinuationId| before.pending.iter().all(|known| known.continuation != *id);
+    for event in events {
+        if let Body::Resumed(data) = &event.body
+            && !is_new(&data.continuation)
+        {
+            index
+                .pending
+                .retain(|pending| pending.continuation != data.continuation);
+        }
+    }
     Ok(index)
 }
 
