@@ -41,6 +41,9 @@ const KEEP_ALIVE_S: u64 = 15;
 /// Readers that have a page read and made into frames at a time: a page may be a megabyte, and turns go on between two of them.
 const READ_AT_ONCE: usize = 2;
 
+/// Bytes of events that are not made into frames where turns run.
+const LONG_BYTES: usize = 64 * 1024;
+
 /// Makes streams; clones share what they may take.
 #[derive(Clone)]
 pub(crate) struct Streams {
@@ -101,7 +104,12 @@ impl Streams {
     pub(crate) fn of_turn(&self, mut ticket: Ticket) -> Response {
         let place = (ticket.session.clone(), ticket.seq.saturating_sub(1));
         // What was begun by this request is told from its first event on, deltas included; else it is in the ledger.
-        let phase = ticket.take_live().map_or(Phase::Reading(None), Phase::Live);
+        let phase = match ticket.take_live() {
+            Some(live) => Phase::Live(live),
+            // Only what it came to: nobody may be there to go on with it, and then it would be followed for ever.
+            None if ticket.is_at_terminal() => Phase::Ending,
+            None => Phase::Reading(None),
+        };
         let scope = Scope::Turn(Box::new(ticket));
         respond(Follower::new(self, place, (scope, phase)))
     }
@@ -186,10 +194,12 @@ impl Follower {
             Ok(page) => page,
             Err(error) => return self.fail(error),
         };
-        for event in &page.events {
+        let making = frames_of(Arc::clone(&self.conversations), self.session.clone(), page.events);
+        // One that panics ends this stream, and its reader comes back.
+        let Some((events, frames)) = making.await else { return };
+        for (event, frame) in events.iter().zip(frames) {
             self.last = event.seq;
-            let frame = frame::event(&self.conversations, &self.session, event);
-            self.frames.push_back(frame.into());
+            self.frames.push_back(frame);
             if self.ends_with(event.turn, event.seq, &event.kind) {
                 self.phase = Phase::Ending;
                 return;
@@ -367,6 +377,25 @@ impl Follower {
         self.frames.push_back(frame::error(&error).into());
         self.phase = Phase::Over;
     }
+}
+
+/// The frames of these events. Long ones are made on a thread of their own: looking for secrets in a megabyte takes milliseconds, in
+/// which turns would stand still. None where that panicked.
+async fn frames_of(
+    conversations: Arc<Conversations>,
+    session: SessionId,
+    events: Vec<RawEvent>,
+) -> Option<(Vec<RawEvent>, Vec<Bytes>)> {
+    let bytes: usize = events.iter().map(|event| event.content.len() + event.data.len()).sum();
+    let make = move || {
+        let frame = |event| Bytes::from(frame::event(&conversations, &session, event));
+        let frames = events.iter().map(frame).collect();
+        (events, frames)
+    };
+    if bytes < LONG_BYTES {
+        return Some(make());
+    }
+    tokio::task::spawn_blocking(make).await.ok()
 }
 
 /// Whether an event of this kind says that its turn waits, or is over.
