@@ -19,6 +19,7 @@ use aish_core::message::ToolSpec;
 use aish_core::session::Session;
 use aish_core::turn::Turn;
 use aish_store::{Hit, KnownRequest, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount};
+use aish_tools::BegunBy;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -81,6 +82,8 @@ pub struct Ticket {
     pub turn: u64,
     /// The event that the request became.
     pub seq: u64,
+    /// Who began the turn.
+    begun_by: BegunBy,
     /// Told once the turn no longer runs here.
     over: Option<watch::Receiver<Over>>,
     /// What is told of the turn from its beginning on, where it was begun by this.
@@ -88,15 +91,21 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// For what a turn came to after an event, wherever it runs.
+    /// For what a client's turn came to after an event, wherever it runs.
     fn of(session: &SessionId, turn: u64, seq: u64) -> Self {
         Self {
             session: session.clone(),
             turn,
             seq,
+            begun_by: BegunBy::Client,
             over: None,
             live: None,
         }
+    }
+
+    /// Whether the turn goes on at a terminal, which may be left: then nothing but [`Conversations::told`] bounds the wait for it.
+    pub fn is_at_terminal(&self) -> bool {
+        self.begun_by == BegunBy::Person
     }
 
     /// What is told of the turn, from its beginning on where this request began it; what came before is in the ledger.

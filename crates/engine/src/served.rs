@@ -263,20 +263,12 @@ impl Driver {
 
 /// What the last turn began with that a client began; a person at a terminal may have said something since.
 pub(crate) fn last_of_client(session: &Session) -> Option<&TurnStarted> {
-    session.events().iter().rev().find_map(begun_by_client)
-}
-
-/// What a turn began with, if a client began it.
-pub(crate) fn turn_of_client(session: &Session, turn: u64) -> Option<&TurnStarted> {
-    let mut events = session.events().iter().rev().filter(|event| event.turn == turn);
-    events.find_map(begun_by_client)
-}
-
-fn begun_by_client(event: &Event) -> Option<&TurnStarted> {
-    let Body::TurnStarted(data) = &event.body else {
-        return None;
-    };
-    data.served.is_some().then_some(data)
+    session.events().iter().rev().find_map(|event| {
+        let Body::TurnStarted(data) = &event.body else {
+            return None;
+        };
+        data.served.is_some().then_some(data)
+    })
 }
 
 /// The instructions that have to be said for the next turn: those that are given, or were before, unless the model is sent them

@@ -11,6 +11,7 @@ use crate::{EngineError, Notices, ServeError};
 use aish_core::id::SessionId;
 use aish_core::turn::Turn;
 use aish_store::StoreError;
+use aish_tools::BegunBy;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -110,7 +111,7 @@ impl Conversations {
         let mut pause = self.pause.subscribe();
         let hub = self.hubs.of(&ticket.session);
         let mut stirred = hub.stirring();
-        let mut patience = Patience::begin();
+        let mut patience = Patience::begin(&ticket);
         loop {
             if let Ok(Some(envelope)) = heard_of {
                 return Ok(envelope);
@@ -137,7 +138,7 @@ impl Conversations {
             tokio::select! {
                 _ = pause.wait_for(|pause| *pause) => return Err(ServeError::Draining),
                 _ = stirred.changed() => {}
-                () = patience.over(driver, ticket.turn) => return Err(ServeError::AtTerminal(ticket.session)),
+                () = patience.over(driver) => return Err(ServeError::AtTerminal(ticket.session)),
                 version = self.engine.store.news(news) => news = version?,
             }
         }
@@ -171,6 +172,7 @@ impl Conversations {
             session,
             turn,
             seq,
+            begun_by: BegunBy::Client,
             over: Some(heard),
         };
         let conversations = Arc::clone(self);

@@ -6,10 +6,10 @@
 
 use super::{Conversations, Ticket};
 use crate::driver::Driver;
-use crate::served::turn_of_client;
 use crate::{AnswerRequest, Claim, Reply, ServeError};
 use aish_core::event::{AnswerScope, AnsweredBy, Body};
 use aish_core::id::{CallId, SessionId};
+use aish_tools::BegunBy;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -53,33 +53,35 @@ impl Conversations {
             };
             data.call_id == call
         });
-        Ok(said.map(|event| Ticket::of(session, turn, event.seq)))
+        Ok(said.map(|event| Ticket {
+            begun_by: BegunBy::Person,
+            ..Ticket::of(session, turn, event.seq)
+        }))
     }
 }
 
-/// Waits with somebody for a turn that may be at a terminal.
+/// How long somebody still waits for a turn: as long as something happens in it. For a client's turn for ever, as somebody drives it.
 pub(super) struct Patience {
-    /// The last event that was seen, and until when the next one is waited for.
-    seen: u64,
-    until: Instant,
+    /// The last event that was seen, and until when the next one is waited for; nothing for a client's turn.
+    ends: Option<(u64, Instant)>,
 }
 
 impl Patience {
-    pub(super) fn begin() -> Self {
+    /// For what this request waits for.
+    pub(super) fn begin(ticket: &Ticket) -> Self {
         Self {
-            seen: 0,
-            until: Instant::now(),
+            ends: ticket.is_at_terminal().then(|| (0, Instant::now())),
         }
     }
 
-    /// Something may have happened: resolves when nothing more is waited for. For a client's turn that is never: somebody drives it.
-    pub(super) fn over(&mut self, driver: &Driver, turn: u64) -> impl Future<Output = ()> + Send + use<> {
-        let session = driver.session();
-        if session.last_seq() > self.seen {
-            self.seen = session.last_seq();
-            self.until = Instant::now() + Duration::from_millis(PATIENCE_MS);
+    /// Resolves when nothing more is waited for; to be asked anew whenever something may have happened.
+    pub(super) fn over(&mut self, driver: &Driver) -> impl Future<Output = ()> + Send + use<> {
+        let last = driver.session().last_seq();
+        if let Some((seen, until)) = self.ends.as_mut().filter(|(seen, _)| *seen < last) {
+            *seen = last;
+            *until = Instant::now() + Duration::from_millis(PATIENCE_MS);
         }
-        let until = turn_of_client(session, turn).is_none().then_some(self.until);
+        let until = self.ends.map(|(_, until)| until);
         async move {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
