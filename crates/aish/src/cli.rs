@@ -148,8 +148,14 @@ pub enum Command {
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Resume),
     /// List, show or export sessions
-    #[command(subcommand)]
-    Sessions(Sessions),
+    Sessions {
+        /// Those of `aish serve`, where its store is another
+        #[arg(long, global = true)]
+        served: bool,
+        /// What to do with them
+        #[command(subcommand)]
+        what: Sessions,
+    },
     /// List models, or find out what one can do
     #[command(subcommand)]
     Models(Models),
@@ -367,7 +373,7 @@ fn conflict(cli: &Cli) -> Option<String> {
         }
         (
             Some(
-                Command::Sessions(_)
+                Command::Sessions { .. }
                 | Command::Models(_)
                 | Command::Mcp(_)
                 | Command::Serve(_)

@@ -12,7 +12,7 @@ use crate::json;
 use crate::paths::{Environment, Paths};
 use crate::sessions::print;
 use aish_core::sanitize;
-use futures_util::future::join3;
+use futures_util::future::join4;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -153,6 +153,12 @@ pub async fn run(common: &Common, question: Question) -> Result<u8, Failure> {
             None => Vec::new(),
         }
     };
+    let served = async {
+        match &app {
+            Some(app) => machine::served(app).await,
+            None => None,
+        }
+    };
     let asked = async {
         match &app {
             Some(app) => models::all(app, question).await,
@@ -166,8 +172,10 @@ pub async fn run(common: &Common, question: Question) -> Result<u8, Failure> {
         }
     };
     let limit = Duration::from_secs(TOTAL_TIMEOUT_S);
-    match tokio::time::timeout(limit, join3(ledger, asked, connected)).await {
-        Ok((ledger, asked, connected)) => findings.extend(ledger.into_iter().chain(asked).chain(connected)),
+    match tokio::time::timeout(limit, join4(ledger, served, asked, connected)).await {
+        Ok((ledger, served, asked, connected)) => {
+            findings.extend(ledger.into_iter().chain(served).chain(asked).chain(connected));
+        }
         Err(_) => findings.push(Finding::fail(
             "time",
             format!("the ledger or a server did not answer within {TOTAL_TIMEOUT_S} s"),

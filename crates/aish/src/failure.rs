@@ -69,6 +69,11 @@ impl Failure {
         &self.message
     }
 
+    /// What to do about it.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         self.code

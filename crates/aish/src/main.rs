@@ -111,7 +111,14 @@ async fn run(cli: &Cli) -> Result<u8, Failure> {
     }
     let app = App::load(&cli.common)?;
     match &cli.command {
-        Some(Command::Sessions(what)) => sessions::run(&app, what).await,
+        Some(Command::Sessions { served, what }) => {
+            let whose = if *served {
+                sessions::Whose::Apps
+            } else {
+                sessions::Whose::Persons
+            };
+            sessions::run(&app, whose, what).await
+        }
         Some(Command::Models(Models::List)) => models::list::run(&app, cli.common.output).await,
         Some(Command::Models(Models::Probe { name, save, dry_run })) => {
             let writing = match (save, dry_run) {

@@ -8,31 +8,51 @@ use crate::failure::{DONE, Failure};
 use crate::json;
 use crate::mcp::serve::CALLER;
 use crate::oneshot::eprint_line;
+use crate::serve::ledger::Ledger;
 use aish_core::event::readable_call;
 use aish_core::moment;
 use aish_core::redact::Redactor;
 use aish_core::turn::Job;
 use aish_core::{Digest, Session, SessionId, Step, Turn, sanitize};
 use aish_store::export::{jsonl_line, markdown, markdown_head};
-use aish_store::{RawEvent, SessionFilter, Store};
+use aish_store::{RawEvent, SessionFilter, Store, StoreError};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Events read at once when a session is written out: a long one is never whole in memory.
 const EXPORT_EVENTS_AT_ONCE: usize = 1_000;
 /// Characters of a title in the list.
 const TITLE_CHARS_MAX: usize = 60;
 
+/// Whose sessions are meant, where apps have a store of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those in the ledger of this machine.
+    Persons,
+    /// Those in the store of `aish serve`.
+    Apps,
+}
+
 /// Runs one of the commands.
 ///
 /// # Errors
 /// There is no such session, or it cannot be read or written out.
-pub async fn run(app: &App, what: &Sessions) -> Result<u8, Failure> {
-    let store = app.store();
+pub async fn run(app: &App, whose: Whose, what: &Sessions) -> Result<u8, Failure> {
+    let store: Arc<dyn Store> = match whose {
+        Whose::Persons => app.store(),
+        Whose::Apps => Ledger::open(app, None).await?.store,
+    };
     let redactor = app.redactor();
     match what {
-        Sessions::List => list(store.as_ref(), &redactor).await,
+        Sessions::List => {
+            let listed = list(store.as_ref(), &redactor).await;
+            if whose == Whose::Persons && app.config().serve.store.is_some() {
+                eprint_line("apps have a store of their own (serve.store): aish sessions --served list");
+            }
+            listed
+        }
         Sessions::Show { id } => {
             let id = &find(store.as_ref(), app, &redactor, id).await?;
             let shown = export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await?;
@@ -82,7 +102,14 @@ async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
 /// The session of that id. The keys that it says itself are learnt before anything of it is written: what was printed early may be
 /// named late.
 async fn find(store: &dyn Store, app: &App, redactor: &Redactor, id: &str) -> Result<SessionId, Failure> {
-    let session = store.find(id).await?;
+    let session = store.find(id).await.map_err(|error| {
+        let is_elsewhere = matches!(error, StoreError::NotFound(_)) && app.config().serve.store.is_some();
+        let failure = Failure::from(error);
+        match is_elsewhere {
+            true => failure.hint("`aish sessions --served list` lists those in the store of `aish serve`"),
+            false => failure,
+        }
+    })?;
     let withheld = app.withheld();
     let mut seq = 0;
     loop {

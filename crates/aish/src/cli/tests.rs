@@ -121,14 +121,23 @@ fn wrong_usage_is_exit_code_2() {
 #[test]
 fn commands() {
     let command = |line| cli(line).command.unwrap();
-    assert_eq!(command("sessions list"), Command::Sessions(Sessions::List));
+    let list = |served| Command::Sessions {
+        served,
+        what: Sessions::List,
+    };
+    assert_eq!(command("sessions list"), list(false));
+    assert_eq!(command("sessions --served list"), list(true));
+    assert_eq!(command("sessions list --served"), list(true));
     assert_eq!(
         command("sessions export ID --format markdown -o out.md"),
-        Command::Sessions(Sessions::Export {
-            id: "ID".into(),
-            format: ExportFormat::Markdown,
-            file: Some("out.md".into())
-        })
+        Command::Sessions {
+            served: false,
+            what: Sessions::Export {
+                id: "ID".into(),
+                format: ExportFormat::Markdown,
+                file: Some("out.md".into())
+            }
+        }
     );
     assert_eq!(command("models list"), Command::Models(Models::List));
     assert_eq!(command("config"), Command::Config { what: None });

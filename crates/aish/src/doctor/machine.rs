@@ -3,6 +3,7 @@
 use super::Finding;
 use crate::app::App;
 use crate::paths::{Environment, Paths};
+use crate::serve::ledger::Ledger;
 use crate::term::{Colour, Look};
 use crate::trust::{Trust, project_dir};
 use aish_store::sqlite::{Pages, SqliteStore};
@@ -10,6 +11,7 @@ use rustix::fs::{Access, access};
 use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The bits that let others read or write a file.
 const OTHERS_MODE_MASK: u32 = 0o077;
@@ -17,6 +19,8 @@ const OTHERS_MODE_MASK: u32 = 0o077;
 const COLUMNS_COMFORTABLE: usize = 60;
 /// Where the kernel names the security modules in force.
 const SECURITY_MODULES: &str = "/sys/kernel/security/lsm";
+/// How long the database of served conversations may take to answer.
+const SERVED_TIMEOUT_S: u64 = 6;
 const BYTES_OF_A_MEGABYTE: f64 = 1_000_000.0;
 
 /// The configuration that was read.
@@ -50,6 +54,21 @@ pub(super) fn configuration(app: &App) -> Vec<Finding> {
         findings.push(Finding::warn("config", remark.clone(), ""));
     }
     findings
+}
+
+/// The ledger that apps have, where it is another one.
+pub(super) async fn served(app: &App) -> Option<Finding> {
+    app.config().serve.store.as_ref()?;
+    let limit = Duration::from_secs(SERVED_TIMEOUT_S);
+    Some(match tokio::time::timeout(limit, Ledger::open(app, None)).await {
+        Ok(Ok(ledger)) => Finding::ok("serve.store", format!("{} answers", ledger.place)),
+        Ok(Err(failure)) => Finding::fail("serve.store", failure.message(), failure.hints().join("; ")),
+        Err(_) => Finding::fail(
+            "serve.store",
+            format!("the database does not answer within {SERVED_TIMEOUT_S} s"),
+            "check that it runs and lets this machine in, as `psql` does",
+        ),
+    })
 }
 
 /// The data directory and the ledger in it.

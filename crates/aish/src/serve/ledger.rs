@@ -26,13 +26,14 @@ enum Variable {
 pub struct Ledger {
     /// It.
     pub store: Arc<dyn Store>,
-    secrets: Vec<String>,
+    /// Where it is, for people: a path, or an address without its password.
+    pub place: String,
     variable: Variable,
 }
 
 impl Ledger {
     /// Opens the one of `--store`, else of the configuration, else the usual one: one that cannot be used is told before anybody is
-    /// served.
+    /// served. From then on its password is in no text that leaves the process.
     ///
     /// # Errors
     /// The address is none, or the ledger there cannot be used.
@@ -46,6 +47,10 @@ impl Ledger {
         let url = written.clone().with_environment(variable).map_err(unreadable)?;
         let password = url.password().map(str::to_owned);
         let is_from_variable = written.password().is_none() && app.environment.text(PASSWORD_VARIABLE).is_some();
+        for secret in secrets_of(address).iter().chain(&password) {
+            app.redactor().learn(SETTING, secret);
+        }
+        let place = url.to_string();
         let store = PostgresStore::new(url)?;
         store.check().await.map_err(|error| {
             Failure::failed(error.to_string())
@@ -53,7 +58,7 @@ impl Ledger {
         })?;
         Ok(Self {
             store: Arc::new(store),
-            secrets: secrets_of(address).into_iter().chain(password).collect(),
+            place,
             variable: if is_from_variable {
                 Variable::Ours
             } else {
@@ -71,16 +76,13 @@ impl Ledger {
         store.list(one).await?;
         Ok(Self {
             store,
-            secrets: Vec::new(),
+            place: app.paths.ledger.display().to_string(),
             variable: Variable::Theirs,
         })
     }
 
-    /// Keeps its password from text that leaves the process, and from the commands of models.
+    /// Keeps its password from the commands of models.
     pub fn hide(&self, engine: &Engine) {
-        for secret in &self.secrets {
-            engine.redactor.learn(SETTING, secret);
-        }
         match self.variable {
             Variable::Ours => withhold(engine, PASSWORD_VARIABLE),
             Variable::Theirs => {}
