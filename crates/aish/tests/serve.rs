@@ -3,7 +3,7 @@
 //! [`app`] is the fake app. [`chat`] is what a message leads to, [`results`] what answers lead to, [`once`] that an answer counts
 //! once, [`races`] that it does so among many, [`restarts`] and [`kills`] that nothing of this is lost, [`replicas`] that servers
 //! share it, [`batches`] several calls at once and approvals, [`doors`] who is let in, [`streams`] what can be watched, [`watched`]
-//! what whoever runs it sees, and [`examples`] the clients that are published.
+//! what whoever runs it sees, [`terminal`] what a person at a terminal has of it, and [`examples`] the clients that are published.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -41,5 +41,7 @@ mod restarts;
 mod results;
 #[path = "serve/streams.rs"]
 mod streams;
+#[path = "serve/terminal.rs"]
+mod terminal;
 #[path = "serve/watched.rs"]
 mod watched;

@@ -18,7 +18,7 @@ mod support;
 #[allow(dead_code)]
 mod app;
 
-use app::{Served, TOKEN, place};
+use app::{Served, TOKEN, TOKEN_VARIABLE, place};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -78,7 +78,7 @@ fn generated_requests() {
     let python = String::from_utf8(install.stdout).unwrap();
 
     let (model, folder) = (model(), tempfile::tempdir().unwrap());
-    let served = Served::start(&place(&model));
+    let served = Served::start_with(&place(&model), &["--token-env", TOKEN_VARIABLE, "--log", "text"]);
     // A key that was used, or a model that is not there, is refused with 422, and no schema can say so.
     let accepted = r#"["2xx", "401", "403", "404", "409", "410", "422", "429"]"#;
     let config = format!("[checks.positive_data_acceptance]\nexpected-statuses = {accepted}\n");
@@ -101,7 +101,13 @@ fn generated_requests() {
         .output()
         .unwrap();
     let report = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{report}{}", String::from_utf8_lossy(&ran.stderr));
+    let said = served.said();
+    let faults: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains(" 50") || line.contains("error"))
+        .collect();
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{report}{errors}{}", faults.join("\n"));
     let count = report
         .split(" generated, ")
         .next()
@@ -110,7 +116,8 @@ fn generated_requests() {
         .and_then(|count| count.parse().ok())
         .unwrap_or_else(|| panic!("{report}"));
     assert!(count >= REQUESTS_MIN, "{count} requests\n{report}");
-    assert!(!served.said().contains("panicked"), "{}", served.said());
+    assert!(!said.contains("panicked"), "{}", faults.join("\n"));
+    eprintln!("{count} requests");
 }
 
 /// SPEC 9.8, 12: a thousand connections that send heads or bodies byte by byte, ask for overlapping ranges or read answers byte by

@@ -11,7 +11,7 @@ use crate::term::approval::{self, Decision, Question};
 use crate::term::tty::{Line, Person as _, Tty};
 use crate::usage::{self, Tally};
 use aish_core::message::Part;
-use aish_core::turn::{StopReason, Turn};
+use aish_core::turn::{Step, StopReason, Turn};
 use aish_engine::{EngineError, Finished, Outcome, Pending, Proposals, Questioned};
 use aish_tools::Cancel;
 use std::io;
@@ -65,6 +65,14 @@ impl Repl {
             Wait::Over => {}
             Wait::Cancelled => return Ok(TurnEnd::Over(StopReason::Cancelled)),
         }
+        if self.waits_for_an_app() {
+            self.front.say("the conversation waits for its client").await;
+            match self.end_instead().await? {
+                Some(TurnEnd::Over(_)) => {}
+                Some(end) => return Ok(end),
+                None => return Ok(TurnEnd::Waiting),
+            }
+        }
         match self.driver.start(text, parts).await {
             Ok(()) => {
                 self.options.mcp.tell_missing();
@@ -113,13 +121,24 @@ impl Repl {
     /// Nothing can be said in a session whose turn is open: one that cannot go on must at least be ended.
     async fn directory_gone(&mut self, gone: &Gone) -> Result<TurnEnd, ReplError> {
         self.front.say(&gone.to_string()).await;
+        Ok(self.end_instead().await?.unwrap_or(TurnEnd::Waiting))
+    }
+
+    /// Whether only an app can go on with the open turn, which may be gone for good.
+    fn waits_for_an_app(&self) -> bool {
+        let step = self.driver.session().open_turn().map(Turn::next);
+        matches!(step, Some(Step::AwaitClient(_)))
+    }
+
+    /// Ends the open turn if the person wants that; `None` if they do not, or nobody can be asked.
+    async fn end_instead(&mut self) -> Result<Option<TurnEnd>, ReplError> {
         let answer = self.ask_line("end the turn instead? [y/N] ").await;
         if !answer.is_some_and(|line| line.starts_with(['y', 'Y'])) {
-            return Ok(TurnEnd::Waiting);
+            return Ok(None);
         }
         match self.driver.cancel(INTERRUPTED).await {
-            Ok(finished) => Ok(TurnEnd::Over(finished.reason)),
-            Err(error) => self.failed(&error).await,
+            Ok(finished) => Ok(Some(TurnEnd::Over(finished.reason))),
+            Err(error) => self.failed(&error).await.map(Some),
         }
     }
 

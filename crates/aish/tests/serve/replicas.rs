@@ -6,7 +6,7 @@
 use super::app::{Served, TOKEN_VARIABLE, accepted, message, place, refused, replied, results, route};
 use super::postgres::{PASSWORD, PASSWORD_ENCODED, PostgresServer};
 use crate::support::fake_server::{FakeServer, Received};
-use crate::support::http::{Response, read_response};
+use crate::support::http::read_response;
 use crate::support::ledger::{kinds, of_kind, text};
 use crate::support::random::number;
 use crate::support::reply::Reply;
@@ -14,18 +14,22 @@ use crate::support::sandbox::Sandbox;
 use crate::support::{default_wait, poll_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Calls of one conversation.
 pub const CALLS: usize = 10;
 
 /// How often the database crashes, unless `AISH_CRASHES` says otherwise, and after how many answers.
 const CRASHES: u64 = 4;
-const ANSWERS_BETWEEN: usize = 5;
+const ANSWERS_BETWEEN: u64 = 5;
+
+/// Apps that talk at the same time.
+const APPS: usize = 4;
 
 /// How often a server is stopped and wakes, unless `AISH_WAKES` says otherwise.
 const WAKES: u64 = 1;
 
-/// How often a request is sent that cannot be answered yet: a lease has to end, or a database to be there again.
+/// How often a request is sent that cannot be answered before a lease has ended.
 const TRIES_MAX: usize = 30;
 
 /// Calls the app so many times, and then says that it is done.
@@ -181,46 +185,72 @@ fn stop_and_wake(url: &str) {
     assert!(!after.iter().any(|event| event.to_string().contains("what nobody")));
 }
 
+/// Posts until the server could say what came of it, as an app does, and counts the tries.
+fn until_said(served: &Served, (path, key): (&str, &str), body: &Value, tries: &AtomicU64) -> Value {
+    poll_until("an answer", default_wait(), || {
+        tries.fetch_add(1, Ordering::Relaxed);
+        let response = served.post_with(path, &[("Idempotency-Key", key)], body);
+        (response.status != 503).then(|| accepted(&response))
+    })
+}
+
 /// SPEC 9.4, 9.5, 12: the database crashes while answers go on: each is applied once, and none that was acknowledged is lost.
 #[test]
 fn the_database_crashes() {
     let crashes = number("AISH_CRASHES").unwrap_or(CRASHES);
     let mut database = PostgresServer::start();
     let (model, url) = (model(), database.database_by_port());
-    let home = place(&model);
-    let served = start(&home, &url);
-    let (mut crashed, mut repeated) = (0, 0);
-    while crashed < crashes {
-        let mut pending = served.chat("go", &["pick"]);
-        for n in 1..=CALLS {
-            let (path, answer) = (
-                route(&pending, "tool_result"),
-                json!({"call_id": pending["call_id"], "content": n.to_string()}),
-            );
-            let mut answering = served.begin(&path, &[], &answer).unwrap();
-            if n % ANSWERS_BETWEEN == 0 {
-                database.restart_immediately();
-                crashed += 1;
+    let servers = replicas(&model, &url, 2);
+    let (over, tries, said) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let talk = |app: usize| {
+        let mut conversations = Vec::new();
+        while !over.load(Ordering::Relaxed) {
+            let mut to = (0..).map(|n| {
+                (
+                    format!("app-{app}-talk-{}-request-{n}", conversations.len()),
+                    &servers[n % 2].0,
+                )
+            });
+            let mut post = |path: &str, body: &Value| {
+                let (key, served) = to.next().unwrap();
+                let envelope = until_said(served, (path, &key), body, &tries);
+                said.fetch_add(1, Ordering::Relaxed);
+                envelope
+            };
+            let mut pending = post("/api/chat", &message("go", &["pick"]));
+            for n in 1..=CALLS {
+                let answer = json!({"call_id": pending["call_id"], "content": n.to_string()});
+                pending = post(&route(&pending, "tool_result"), &answer);
             }
-            let first = read_response(&mut answering).unwrap();
-            let taken = std::iter::once(first).chain(std::iter::repeat_with(|| {
-                repeated += 1;
-                served.post(&path, &answer)
-            }));
-            // An app sends the same again as long as the server could not say.
-            let unsure = |response: &Response| matches!(response.status, 500 | 503);
-            let taken = taken.take(TRIES_MAX).find(|response| !unsure(response));
-            pending = accepted(&taken.expect("an answer"));
+            replied(&pending, "done");
+            conversations.push(pending["conversation_id"].clone());
         }
-        replied(&pending, "done");
-        let expect: Vec<String> = (1..=CALLS).map(|n| n.to_string()).collect();
-        let happened = events(&served, &pending["conversation_id"]);
+        conversations
+    };
+    let conversations: Vec<Value> = std::thread::scope(|scope| {
+        let talk = &talk;
+        let apps: Vec<_> = (0..APPS).map(|app| scope.spawn(move || talk(app))).collect();
+        for _ in 0..crashes {
+            let before = said.load(Ordering::Relaxed);
+            poll_until("answers", default_wait(), || {
+                (said.load(Ordering::Relaxed) >= before + ANSWERS_BETWEEN).then_some(())
+            });
+            database.restart_immediately();
+        }
+        over.store(true, Ordering::Relaxed);
+        apps.into_iter().flat_map(|app| app.join().unwrap()).collect()
+    });
+    let expect: Vec<String> = (1..=CALLS).map(|n| n.to_string()).collect();
+    for id in &conversations {
+        let happened = events(&servers[0].0, id);
         let given = of_kind(&happened, "tool_result");
         let given: Vec<&str> = given.iter().map(|result| text(&result["data"]["output"])).collect();
         assert_eq!(given, expect);
         assert_eq!(of_kind(&happened, "resumed").len(), CALLS, "{}", kinds(&happened));
     }
-    eprintln!("{crashed} crashes, {repeated} answers sent again");
+    let answers = conversations.len() * CALLS;
+    let again = tries.load(Ordering::Relaxed) - said.load(Ordering::Relaxed);
+    eprintln!("{crashes} crashes, {answers} answers applied once, {again} requests sent again");
 }
 
 /// SPEC 9.8, 10.5: the password of the database is no variable of a command, and one that finds it all the same tells nobody, however
@@ -247,5 +277,50 @@ fn the_password_stays() {
         assert!(told.contains("PATH=") && told.contains("--store"), "{told}");
         assert_eq!(told.matches("[redacted:serve.store]").count(), 1, "{told}");
         assert!(!told.contains(PASSWORD) && !told.contains(PASSWORD_ENCODED), "{told}");
+    }
+}
+
+/// SPEC 2.10, 9.5: whoever runs the servers lists, reads and writes out the conversations of the database, and is told whether it
+/// answers, by its name and never its password.
+#[test]
+fn looked_at_by_a_person() {
+    let mut database = PostgresServer::start();
+    let (model, url) = (model(), database.database_by_port());
+    let home = place(&model).env("AISH_SERVE_STORE", &url);
+    let served = start(&home, &url);
+    let pending = served.chat("a photo, please", &["pick"]);
+    let id = text(&pending["conversation_id"]);
+    let own = home.run(&["sessions", "list"]).success();
+    assert!(
+        !own.stdout.contains(id) && own.stderr.contains("sessions --served list"),
+        "{own:?}"
+    );
+    let missed = home.run(&["sessions", "show", id]).exits(2);
+    assert!(missed.stderr.contains("sessions --served list"), "{missed:?}");
+    let listed = home.run(&["sessions", "list", "--served"]).success();
+    assert!(
+        listed.stdout.contains(id) && listed.stdout.contains("[waits]"),
+        "{listed:?}"
+    );
+    let shown = home.run(&["sessions", "show", id, "--served"]).success();
+    assert!(shown.stdout.contains("a photo, please"), "{shown:?}");
+    assert!(shown.stderr.contains("waits for its client: pick"), "{shown:?}");
+    let exported = home.run(&["sessions", "export", id, "--served"]).success();
+    assert_eq!(
+        exported.json_lines().len(),
+        events(&served, &pending["conversation_id"]).len()
+    );
+    let there = home.run(&["doctor"]);
+    let shown = format!("127.0.0.1:{}", database.port());
+    assert!(
+        there.stdout.contains(&shown) && there.stdout.contains("answers"),
+        "{there:?}"
+    );
+    database.stop();
+    let gone = home.run(&["doctor"]).exits(1);
+    assert!(gone.stdout.contains("FAIL  serve.store"), "{gone:?}");
+    for output in [there, gone, listed] {
+        let said = format!("{output:?}");
+        assert!(!said.contains(PASSWORD) && !said.contains(PASSWORD_ENCODED), "{said}");
     }
 }
