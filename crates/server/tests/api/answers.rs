@@ -1,7 +1,8 @@
 //! Answers to calls that wait: results and approvals, once each (SPEC 9.3, 9.4, 9.6).
 
 use crate::bench::{Bench, message, route, text, usual};
-use crate::support::{World, told};
+use crate::support::probe::{Doing, Probe};
+use crate::support::{World, ask, drive, told};
 use aish_engine::ConversationsSettings;
 use aish_provider::scripted::Act;
 use serde_json::{Value, json};
@@ -183,4 +184,44 @@ async fn denials() {
         output.contains("declined by the user") && output.contains("too bold"),
         "{output}"
     );
+}
+
+/// SPEC 9.9: a call that a terminal asks about is shown as pending, and answered under the conversation's id; where nobody is there to go
+/// on, the answer is kept and the request told so, with a stream as well.
+#[tokio::test(start_paused = true)]
+async fn of_a_terminal() {
+    let probe = Probe::writer("probe", Doing::Answer("ran".to_owned()));
+    let acts = [Act::calls(&[("probe", r#"{"n":1}"#)]), Act::text("done")];
+    let bench = Bench::with(World::with(acts, vec![probe]), usual());
+    let mut driver = bench.world.driver();
+    ask(&mut driver, "go").await;
+    let id = driver.session().id().to_string();
+    let page = bench.get(&format!("/api/sessions/{id}")).await.accepted();
+    let pending = &page["pending"];
+    assert_eq!(
+        (&page["state"], &pending["approval_pending"]),
+        (&json!("pending"), &json!(true))
+    );
+    assert_eq!(
+        (&pending["session_id"], &pending["conversation_id"]),
+        (&json!(id), &json!(id))
+    );
+    let busy = bench
+        .post("/api/chat", &json!({"message": "?", "conversation_id": id}))
+        .await;
+    busy.refused(409, "conversation_waits", "");
+
+    let yes = json!({"call_id": pending["call_id"], "digest": pending["digest"], "answer": "approve"});
+    let left = bench.post(&route(pending, "approval"), &yes).await;
+    left.refused(409, "conversation_busy", "aish resume");
+    let streaming = [("Accept", "text/event-stream")];
+    let left = bench.post_with(&route(pending, "approval"), &streaming, &yes).await;
+    let told = left.body;
+    assert!(
+        told.contains("event: error") && told.contains("conversation_busy"),
+        "{told}"
+    );
+    drive(&mut driver).await.unwrap();
+    let last = bench.post(&route(pending, "approval"), &yes).await.accepted();
+    assert_eq!(last["reply"], "done");
 }
