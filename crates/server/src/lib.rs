@@ -2,8 +2,9 @@
 //!
 //! The turns are the engine's ([`Conversations`]); what stands between a socket and a request is [`aish_listen`]'s. Here is what is
 //! between them: which path does what (`routes`), what a request must say (`request`, `json`, `query`) and is answered (`envelope`),
-//! how every refusal looks ([`ApiError`]), and the page. What the API is, for programs, is `docs/openapi.json`: generated from the
-//! types of this crate, and a test says when it is not theirs any more.
+//! how every refusal looks ([`ApiError`]), how a session is read and followed (`pages`, `stream`, `standings`), what is said of it all
+//! (`telemetry`, `ready`), and the page. What the API is, for programs, is `docs/openapi.json`: generated from the types of this crate,
+//! and a test says when it is not theirs any more.
 //!
 //! Nothing here reads the configuration, and the ledger is reached through the engine.
 

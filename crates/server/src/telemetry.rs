@@ -433,3 +433,45 @@ fn request_span(answered: &Answered, parent: &Place) -> Span {
 fn milliseconds(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aish_engine::Problem;
+
+    /// SPEC 9.8: a turn that could not go on is the ledger's fault where the ledger failed, and only there.
+    #[test]
+    fn whose_fault() {
+        let telemetry = Telemetry {
+            metrics: Metrics::new(),
+            log: None,
+            exporter: None,
+            waiting: Mutex::default(),
+            ready: Readiness::default(),
+            conversations: Weak::new(),
+        };
+        let failures = |fault| {
+            let text = "it broke";
+            telemetry.ran(&Ran {
+                session: &SessionId::new("s-1"),
+                turn: 1,
+                events: &[],
+                from: 1,
+                problem: Some(Problem { text, fault }),
+            });
+            let text = telemetry.metrics.text(&Now {
+                running: 0,
+                waiting: None,
+                spans_dropped: None,
+                lines_dropped: None,
+            });
+            let count = |name: &str| {
+                text.lines()
+                    .find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+            };
+            (count("aish_turns_broken_total"), count("aish_store_errors_total"))
+        };
+        assert_eq!(failures(Fault::Other), (Some(1), Some(0)));
+        assert_eq!(failures(Fault::Ledger), (Some(2), Some(1)));
+    }
+}
