@@ -42,6 +42,13 @@ def children(pid):
     return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def unread_sockets(port):
+    """How many connections of a local port have bytes that the other side does not take."""
+    lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
+    fields = (line.split() for line in lines)
+    return sum(int(field[1].rpartition(":")[2], 16) == port and int(field[4].partition(":")[0], 16) > 0 for field in fields)
+
+
 def sync_ms(folder):
     """What writing 4 KB to the disk below a folder and waiting for it takes, in ms: the median."""
     took = []
