@@ -12,6 +12,10 @@ import { Transcript } from './transcript.js';
 const at = (id) => document.getElementById(id);
 /** Kinds of failure in which nothing was said by the server: they are over when it says something. */
 const UNREACHED = new Set(['unreachable', 'timeout']);
+/** Those, and what the server says is over soon. */
+const PASSING = new Set([...UNREACHED, 'unavailable', 'too_many_requests']);
+/** A session that could not be opened is opened again after so long. */
+const OPEN_AGAIN_MS = 4_000;
 
 export class Room {
   #session = null;
@@ -68,7 +72,10 @@ export class Room {
     try {
       await session.open();
     } catch (error) {
-      if (this.#session === session) this.failed(error);
+      if (this.#session !== session) return;
+      this.failed(error);
+      // Nobody has to come back for it: what is over by itself is tried again.
+      if (PASSING.has(error.kind)) setTimeout(() => this.#session === session && this.open(id), OPEN_AGAIN_MS);
       return;
     }
     if (this.#session !== session) return;

@@ -92,6 +92,21 @@ await run({
     same(await page.locator('.item.user').allInnerTexts().then((all) => all.map((text) => text.split('\n').at(-1))), ['plain words', 'said meanwhile', 'said into the void'], 'messages');
   },
 
+  'a session that is opened while the server is away comes with it': async (open) => {
+    const page = await open();
+    const wire = await line();
+    await enter(page, wire.address);
+    const id = await begin(page, 'plain words');
+    await turnsEnded(page, 1);
+    await page.locator('#new').click();
+    wire.cut();
+    await page.evaluate((hash) => (location.hash = hash), `#/s/${id}`);
+    await page.locator('#problem').filter({ hasText: 'could not be reached' }).waitFor();
+    wire.mend();
+    await turnsEnded(page, 1);
+    await page.locator('#problem').waitFor({ state: 'hidden' });
+  },
+
   'sessions are listed, searched and opened': async (open) => {
     const page = await open();
     await enter(page);
