@@ -2,7 +2,8 @@
 
     readers.py PORT TOKEN --readers N --stuck N SESSION...
 
-Prints a line when all are connected, `{}`. Then it obeys lines of its input: `begin` forgets what was seen so far; `tell` prints
+Prints a line when all are connected, `{}`. Then it obeys lines of its input: `begin` forgets what was seen so far; `count` prints how many pieces
+that were (`pieces`); `tell` prints
 as JSON how many events came, their delays in ms (from the time in the event, when it was about to be written to the ledger, to
 the moment it was read here: `delay_p50`, `delay_p99`), how many readers were cut off, and this process's CPU in seconds. It ends
 with its input.
@@ -78,6 +79,9 @@ def main(args):
                 if order.startswith(b"begin"):
                     pieces = {fd: [] for fd in readers}
                     print("{}", flush=True)
+                    continue
+                if order.startswith(b"count"):
+                    print(json.dumps({"pieces": sum(map(len, pieces.values()))}), flush=True)
                     continue
                 delays = told(pieces)
                 usage = resource.getrusage(resource.RUSAGE_SELF)
