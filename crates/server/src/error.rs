@@ -103,10 +103,10 @@ kinds! {
     CallIdRequired "call_id_required" UNPROCESSABLE_ENTITY,
     /// The `Idempotency-Key` belongs to a request that said something else.
     KeyReused "idempotency_key_reused" UNPROCESSABLE_ENTITY,
-    /// The head of the request is longer than is taken.
-    HeadTooLarge "head_too_large" REQUEST_HEADER_FIELDS_TOO_LARGE,
     /// Too many requests are being answered; come again after `Retry-After`.
     TooManyRequests "too_many_requests" TOO_MANY_REQUESTS,
+    /// The head of the request is longer than is taken.
+    HeadTooLarge "head_too_large" REQUEST_HEADER_FIELDS_TOO_LARGE,
     /// Something went wrong here. The log has more, under the request's id.
     Internal "internal" INTERNAL_SERVER_ERROR,
     /// The server is about to end, cannot reach its ledger, cannot go on with the turn, or has too many bodies on their way; come again after `Retry-After`.
