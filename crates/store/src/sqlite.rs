@@ -1,7 +1,7 @@
 //! The ledger in one SQLite file, shared by many processes (SPEC 2.10).
 //!
-//! [`SqliteStore`] owns two threads, and each of them a connection: one that writes and one that reads. A command travels to one of
-//! them and its result comes back. A thread starts, and the file is opened, with the first command: a program that needs no ledger
+//! [`SqliteStore`] owns a thread that has the file open, and a second one that reads while the first has work. A command travels to one
+//! of them and its result comes back. A thread starts, and the file is opened, with the first command: a program that needs no ledger
 //! pays nothing. Appends and leases that come at the same moment are written together, with one wait for the disk.
 //!
 //! What is where: `keeper` the threads and what is asked of them, `group` changes that are written together, `ledger` the file as a
@@ -85,7 +85,7 @@ impl SqliteStore {
     /// # Errors
     /// It cannot be opened or read.
     pub async fn health(&self) -> Result<Health, StoreError> {
-        self.ask(&self.reader, Ledger::health).await
+        self.read(Ledger::health).await
     }
 
     /// Has a thread do `work`. Once this future was polled the work is done, also if the future is dropped.
@@ -95,9 +95,12 @@ impl SqliteStore {
         work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, replied) = oneshot::channel();
+        let unfinished = keeper.begin();
         let job = Job::Alone(Box::new(move |ledger| {
+            let result = work(ledger);
+            drop(unfinished);
             // Nobody may be waiting any more; the work was still to be done.
-            let _ = reply.send(work(ledger));
+            let _ = reply.send(result);
         }));
         self.send(keeper, job)?;
         replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
@@ -107,13 +110,28 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.ask(&self.reader, work).await
+        self.ask(self.for_reading(), work).await
+    }
+
+    /// The thread that reads at once.
+    fn for_reading(&self) -> &Keeper {
+        if self.writer.is_idle() {
+            &self.writer
+        } else {
+            &self.reader
+        }
     }
 
     /// As [`SqliteStore::ask`], for what may be written together with others.
     async fn change<W: Work>(&self, work: W) -> Result<W::Made, StoreError> {
         let (reply, replied) = oneshot::channel();
-        self.send(&self.writer, Job::Change(Box::new(Asked { work, reply })))?;
+        let unfinished = self.writer.begin();
+        let asked = Asked {
+            work,
+            reply,
+            unfinished,
+        };
+        self.send(&self.writer, Job::Change(Box::new(asked)))?;
         replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
     }
 
@@ -133,14 +151,17 @@ impl SqliteStore {
         let (hand_on, mut batches) = unbounded_channel::<Batch>();
         let (reply, replied) = oneshot::channel();
         let wanted = session.clone();
+        let keeper = self.for_reading();
+        let unfinished = keeper.begin();
         let job = Job::Alone(Box::new(move |ledger| {
             let result = ledger.load(&wanted, after_seq, &mut |batch| match hand_on.send(batch) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             });
+            drop(unfinished);
             let _ = reply.send(result);
         }));
-        self.send(&self.reader, job)?;
+        self.send(keeper, job)?;
         let mut events = Vec::new();
         while let Some(batch) = batches.recv().await {
             batch.decode_into(session, &mut events)?;

@@ -8,6 +8,7 @@
 //! then each is made again, in a transaction of its own ([`Undone::ByOne`]).
 
 use super::fail::Failure;
+use super::keeper::Unfinished;
 use crate::{Durability, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -34,6 +35,7 @@ pub(super) trait Work: Send + 'static {
 pub(super) struct Asked<W: Work> {
     pub(super) work: W,
     pub(super) reply: oneshot::Sender<Result<W::Made, StoreError>>,
+    pub(super) unfinished: Unfinished,
 }
 
 /// [`Asked`], whatever is asked.
@@ -62,7 +64,12 @@ impl<W: Work> Change for Asked<W> {
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
-        let Self { work, reply } = *self;
+        let Self {
+            work,
+            reply,
+            unfinished,
+        } = *self;
+        drop(unfinished);
         let _ = reply.send(outcome.map(|()| work.made()));
     }
 }

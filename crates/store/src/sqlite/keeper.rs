@@ -1,8 +1,9 @@
 //! The threads that have the file open: SQLite blocks, and nothing that awaits may block.
 //!
-//! There are two, each with a connection of its own. One changes the file, the other only reads it: with write-ahead logging a reader
-//! waits for nobody, also not while the first waits for another process that holds the write lock. Whoever was told that something
-//! is written reads it: a reading transaction begins after that commit.
+//! There are two, each with a connection of its own. One changes the file; the other only reads it, and is there once somebody reads
+//! while the first has work: with write-ahead logging a reader waits for nobody, also not while the first waits for another process
+//! that holds the write lock. Whoever does one thing after the other, as a terminal does, pays for one thread alone. Whoever was told
+//! that something is written reads it: a reading transaction begins after that commit.
 //!
 //! A thread starts, and the file is opened, with its first job. Jobs are done in the order in which they are sent; changes that wait
 //! one behind the other are made as one group (see [`super::group`]). So a change waits for the lock for no longer than its own
@@ -12,7 +13,8 @@ use super::group::Change;
 use super::ledger::Ledger;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// Changes of one transaction: those behind them have waited long enough.
@@ -32,6 +34,17 @@ pub(super) struct Keeper {
     /// What the thread is called.
     name: &'static str,
     running: Mutex<Option<Running>>,
+    unfinished: Arc<AtomicUsize>,
+}
+
+/// A job that is not done; it is, by the time that whoever asked is told.
+#[derive(Debug)]
+pub(super) struct Unfinished(Arc<AtomicUsize>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -45,7 +58,19 @@ impl Keeper {
         Self {
             name,
             running: Mutex::new(None),
+            unfinished: Arc::default(),
         }
+    }
+
+    /// One more job that is to be sent.
+    pub(super) fn begin(&self) -> Unfinished {
+        self.unfinished.fetch_add(1, Ordering::Relaxed);
+        Unfinished(Arc::clone(&self.unfinished))
+    }
+
+    /// True while nothing that was begun is unfinished.
+    pub(super) fn is_idle(&self) -> bool {
+        self.unfinished.load(Ordering::Relaxed) == 0
     }
 
     /// Has a job done on the file at `path`, sooner or later.
@@ -133,5 +158,23 @@ mod tests {
             waits.await.unwrap();
             assert_eq!(store.load(&session, 0).await.unwrap().len(), 2);
         });
+    }
+
+    /// SPEC 11: a terminal, which does one thing after the other, pays for one thread and one connection.
+    #[test]
+    fn one_thread_for_one_thing_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::new(directory.path().join("ledger.db"));
+        let session = SessionId::new("s");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            for seq in 0..100 {
+                let drafts = vec![Draft::user(0, "x")];
+                let appended = store.append(&session, seq, drafts, 1, Durability::Committed, None);
+                appended.await.unwrap();
+                store.load(&session, seq).await.unwrap();
+            }
+        });
+        assert!(store.reader.running.lock().unwrap().is_none());
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use super::super::group::{Asked, Work};
+use super::super::keeper::Keeper;
 use super::super::write::{Acquire, Append};
 use super::*;
 use crate::{Lease, Owner};
@@ -21,7 +22,12 @@ fn ledger() -> (TempDir, Ledger) {
 
 fn asked<W: Work>(work: W) -> (Box<dyn Change>, Replied<W::Made>) {
     let (reply, replied) = channel();
-    (Box::new(Asked { work, reply }), replied)
+    let asked = Asked {
+        work,
+        reply,
+        unfinished: Keeper::new("nobody's").begin(),
+    };
+    (Box::new(asked), replied)
 }
 
 fn append_to(session: &str, expected_seq: u64, text: &str, durability: Durability) -> Append {
