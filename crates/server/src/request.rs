@@ -19,6 +19,8 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 pub(crate) const KEY_CHARS_MAX: usize = 255;
 /// Bytes of a message, or of instructions: no model reads more, and each turn that runs holds several copies.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// Characters of a model's name: it is kept with each turn, counted and logged.
+const MODEL_CHARS_MAX: usize = 200;
 /// Characters of the reason for a no: it is a sentence to the model.
 const REASON_CHARS_MAX: usize = 2_000;
 /// Bytes of the schemas of one request: they are built in memory before anybody looks at them closely.
@@ -37,6 +39,7 @@ pub(crate) struct ChatBody {
     pub(crate) conversation_id: Option<String>,
     /// The model to ask, by its name in the configuration.
     #[serde(default)]
+    #[cfg_attr(test, schemars(length(max = MODEL_CHARS_MAX)))]
     pub(crate) model: Option<String>,
     /// The client's own instructions for the model. They hold until others are given.
     #[serde(default)]
@@ -125,6 +128,7 @@ impl ChatBody {
                 "`message` and `system` have at most {TEXT_BYTES_MAX} bytes each"
             )));
         }
+        within("model", self.model.as_deref(), MODEL_CHARS_MAX)?;
         self.tools.as_deref().map(declared).transpose()
     }
 }
@@ -132,14 +136,16 @@ impl ChatBody {
 impl ApprovalBody {
     /// Whether what it says is within its bounds.
     pub(crate) fn check(&self) -> Result<(), ApiError> {
-        let reason = self.reason.as_deref().unwrap_or_default();
-        if reason.chars().nth(REASON_CHARS_MAX).is_some() {
-            return Err(invalid(format!(
-                "`reason` is longer than {REASON_CHARS_MAX} characters"
-            )));
-        }
-        Ok(())
+        within("reason", self.reason.as_deref(), REASON_CHARS_MAX)
     }
+}
+
+/// Refuses a field that is too long.
+fn within(field: &str, text: Option<&str>, chars_max: usize) -> Result<(), ApiError> {
+    if text.is_some_and(|text| text.chars().nth(chars_max).is_some()) {
+        return Err(invalid(format!("`{field}` is longer than {chars_max} characters")));
+    }
+    Ok(())
 }
 
 fn invalid(message: impl AsRef<str>) -> ApiError {
@@ -240,6 +246,19 @@ mod tests {
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest);
             assert!(refused.message().contains("at most"), "{refused:?}");
         }
+    }
+
+    /// SPEC 9.1, 12: a model's name is a name: what is kept and counted of it stays small.
+    #[test]
+    fn names_of_models() {
+        let check = |model: &str| {
+            let body = json!({"message": "hi", "model": model}).to_string();
+            parse::<ChatBody>(body.as_bytes()).and_then(|body| body.check())
+        };
+        assert!(check(&"m".repeat(MODEL_CHARS_MAX)).is_ok());
+        let refused = check(&"m".repeat(MODEL_CHARS_MAX + 1)).unwrap_err();
+        assert_eq!(refused.kind().status(), 422);
+        assert!(format!("{refused:?}").contains("`model` is longer than 200 characters"));
     }
 
     /// SPEC 9.8: the reason for a no is a sentence, in characters of any length.

@@ -21,8 +21,8 @@ use aish_core::id::SessionId;
 use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, may_tell};
 use axum::body::Body;
 use axum::response::Response;
-use futures_util::FutureExt as _;
 use futures_util::stream::unfold;
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::body::Bytes;
@@ -140,13 +140,29 @@ fn respond(follower: Follower) -> Response {
         let frame = follower.next().await?;
         Some((Ok::<_, Infallible>(frame), follower))
     });
-    let mut response = response.map(|()| Body::from_stream(frames));
+    let mut response = response.map(|()| Body::from_stream(kept_alive(frames)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     // nginx collects an answer unless it is told not to.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
     response
+}
+
+/// Frames as they come, and a word in between when there are none for long: a proxy closes what it takes for dead, whatever the
+/// stream waits for.
+fn kept_alive(
+    frames: impl Stream<Item = Result<Bytes, Infallible>> + Send,
+) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
+    unfold(Box::pin(frames), async |mut frames| {
+        let frame = match frames.next().now_or_never() {
+            Some(frame) => frame,
+            None => tokio::time::timeout(Duration::from_secs(KEEP_ALIVE_S), frames.next())
+                .await
+                .unwrap_or(Some(Ok(Bytes::from_static(frame::KEEP_ALIVE)))),
+        };
+        Some((frame?, frames))
+    })
 }
 
 impl Follower {
@@ -301,11 +317,6 @@ impl Follower {
             None => tokio::select! {
                 item = reader.next() => item,
                 () = &mut self.draining => return self.leave(),
-                () = tokio::time::sleep(Duration::from_secs(KEEP_ALIVE_S)) => {
-                    self.frames.push_back(Bytes::from_static(frame::KEEP_ALIVE));
-                    self.phase = Phase::Live(reader);
-                    return;
-                }
             },
         };
         let is_turn = matches!(self.scope, Scope::Turn(_));
@@ -434,5 +445,18 @@ mod tests {
         check("*/*", false);
         check("application/json", false);
         assert!(!is_wanted(&HeaderMap::new()));
+    }
+
+    /// SPEC 9.8: a stream that waits, for whatever it is, says every 15 seconds that it lives; what comes in between comes whole.
+    #[tokio::test(start_paused = true)]
+    async fn waiting_is_not_silent() {
+        let slow = unfold(0, async |frame: u64| {
+            tokio::time::sleep(Duration::from_secs(40 * frame)).await;
+            (frame < 2).then(|| (Ok(Bytes::from(format!("frame {frame}"))), frame + 1))
+        });
+        let heard: Vec<Bytes> = kept_alive(slow).map(Result::unwrap).collect().await;
+        let alive = frame::KEEP_ALIVE;
+        let expect: [&[u8]; 9] = [b"frame 0", alive, alive, b"frame 1", alive, alive, alive, alive, alive];
+        assert_eq!(heard, expect);
     }
 }
