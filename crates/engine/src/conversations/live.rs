@@ -2,7 +2,7 @@
 //!
 //! What happens is put into one ring for each session that somebody follows or that runs; a reader that falls behind by a whole
 //! ring is cut, and comes back for the rest to the ledger. What a reply says bit by bit is in the ring only; events that are long are
-//! in the ledger only, so that a ring stays small whatever tools print.
+//! in the ledger only, and what an event says anyway is not told twice, so that a ring stays small whatever tools give.
 
 use crate::Notice;
 use crate::driver::Driver;
@@ -16,7 +16,7 @@ use tokio::sync::{Notify, OnceCell, broadcast, watch};
 
 /// How far a reader may fall behind, in items.
 const BEHIND_MAX: usize = 256;
-/// Bytes of text of an event that is put into the ring; readers find a longer one in the ledger.
+/// Bytes of an event, images and arguments included, that is put into the ring; readers find a longer one in the ledger.
 const EVENT_BYTES_MAX: usize = 64 * 1024;
 /// Forgotten sessions are swept out once there are so many in the list; the next time, once there are twice as many.
 const SWEEP_AT: usize = 64;
@@ -93,11 +93,24 @@ impl Hub {
 
     pub(super) fn forward(&self, notices: VecDeque<Notice>) {
         for notice in notices {
-            self.send(if let Notice::Recorded(event) = notice {
-                Live::Event(event)
-            } else {
-                Live::Notice(notice)
-            });
+            match notice {
+                Notice::Recorded(event) => self.send(Live::Event(event)),
+                Notice::Text(_)
+                | Notice::Thinking(_)
+                | Notice::CallBegun { .. }
+                | Notice::CallStarted { .. }
+                | Notice::ToolOutput { .. }
+                | Notice::CallStep { .. }
+                | Notice::Retrying { .. }
+                | Notice::Status(_) => self.send(Live::Notice(notice)),
+                // Events say it, or it is for a terminal.
+                Notice::Asking { .. }
+                | Notice::ReplyEnded
+                | Notice::CommandOutput(_)
+                | Notice::Beside(_)
+                | Notice::CallEnded { .. }
+                | Notice::Usage(_) => {}
+            }
         }
     }
 
@@ -125,7 +138,9 @@ impl Hub {
 
 fn is_long(event: &Event) -> bool {
     let output = event.tool_result().map_or(0, |result| result.output.len());
+    // What is long is nearly always the text: the rest of such an event need not be written out to see it.
     event.content.len() + output > EVENT_BYTES_MAX
+        || event.content.len() + event.body.data_json().len() > EVENT_BYTES_MAX
 }
 
 /// Follows one session. A clone begins with what is told from then on.
@@ -236,5 +251,74 @@ impl Hubs {
             .iter()
             .filter_map(|(id, hub)| Some((id.clone(), hub.upgrade()?)));
         alive.filter(|(_, hub)| hub.is_followed()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aish_core::event::{Body, ResultEnd, ToolResult};
+    use aish_core::id::CallId;
+    use aish_core::message::Part;
+    use futures_util::FutureExt as _;
+
+    fn result(output: &str, parts: Vec<Part>) -> Box<Event> {
+        Box::new(Event {
+            session: SessionId::new("one"),
+            seq: 7,
+            turn: 1,
+            time: 0,
+            version: 1,
+            content: "a summary".to_owned(),
+            body: Body::ToolResult(ToolResult {
+                tool_call_id: CallId::new("call"),
+                name: "bash".to_owned(),
+                output: output.to_owned(),
+                success: true,
+                parts,
+                end: ResultEnd::Completed,
+            }),
+        })
+    }
+
+    fn ended(output: &str) -> Notice {
+        Notice::CallEnded {
+            call: CallId::new("call"),
+            readable: "bash()".to_owned(),
+            output: output.to_owned(),
+            summary: "done".to_owned(),
+            success: true,
+            end: ResultEnd::Completed,
+        }
+    }
+
+    /// SPEC 9.8: what a call gave is kept for readers once, as its event, and only where it is short, its images included.
+    #[test]
+    fn a_ring_stays_small() {
+        let long = "x".repeat(EVENT_BYTES_MAX);
+        let image = Part::Image {
+            media_type: "image/png".to_owned(),
+            data: long.clone(),
+        };
+        let hubs = Hubs::default();
+        let hub = hubs.of(&SessionId::new("one"));
+        let mut reader = hubs.follow(&SessionId::new("one"), 0);
+        hub.forward(VecDeque::from([
+            Notice::Text("hi".to_owned()),
+            ended(&long),
+            Notice::Recorded(result("short", Vec::new())),
+            Notice::Recorded(result(&long, Vec::new())),
+            Notice::Recorded(result("short", vec![image])),
+        ]));
+        let mut told = Vec::new();
+        while let Some(Some(item)) = reader.next().now_or_never() {
+            told.push(match &item.live {
+                Live::Event(_) => "event",
+                Live::Notice(_) => "notice",
+                Live::Long(_) => "long",
+                Live::Failed(_) => "failed",
+            });
+        }
+        assert_eq!(told, ["notice", "event", "long", "long"]);
     }
 }
