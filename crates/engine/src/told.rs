@@ -153,6 +153,9 @@ impl Telling {
             self.with(&data.call_id, |call| call.asks.clone_from(&data.asks));
         } else if let Body::CallTakenUp(data) = &event.body {
             self.with(&data.call_id, |call| call.asks.clear());
+        } else if let Body::ToolResult(data) = &event.body {
+            // Rules are judged once more before it goes on, and may end it without that.
+            self.with(&data.tool_call_id, |call| call.asks.clear());
         } else if let Body::CallStarted(data) = &event.body {
             self.used(&data.call_id);
         } else if let Body::Suspended(data) = &event.body
@@ -165,8 +168,8 @@ impl Telling {
 
     /// The same of an event as it is stored. One that cannot be read, of a newer aish, says nothing.
     pub fn take_raw(&mut self, session: &SessionId, raw: &RawEvent) -> Option<Envelope> {
-        // What calls gave may be long, and says nothing here.
-        if raw.kind == "tool_result" {
+        // What calls gave may be long, and says nothing here but that nothing is asked any more.
+        if raw.kind == "tool_result" && self.calls.iter().all(|call| call.asks.is_empty()) {
             return None;
         }
         let event = decoded(session, raw)?;
@@ -319,5 +322,79 @@ impl ReplyText {
             "\n"
         };
         format!("{}{between}{}", self.said, self.closing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aish_core::action::Digest;
+    use aish_core::event::{CallSuspended, Draft, Function, ResultEnd, ToolResult, TurnStarted};
+
+    fn call(id: &str) -> Body {
+        Body::ToolCall(ToolCall {
+            id: CallId::new(id),
+            call_type: "function".to_owned(),
+            function: Function {
+                name: "ask".to_owned(),
+                arguments: "{}".to_owned(),
+            },
+            reply_id: None,
+            provider_id: None,
+        })
+    }
+
+    fn asks(id: &str) -> [Body; 2] {
+        let gated = CallGated {
+            call_id: CallId::new(id),
+            verdict: Verdict::Allow,
+            rule: String::new(),
+            digest: Some(Digest::of(id)),
+            source: CallSource::Mcp,
+            read_only: false,
+            error: None,
+        };
+        let suspended = CallSuspended {
+            call_id: CallId::new(id),
+            asks: vec!["Which one?".to_owned()],
+            state: serde_json::Value::Null,
+        };
+        [Body::CallGated(gated), Body::CallSuspended(suspended)]
+    }
+
+    /// SPEC 6.9, 9.9: a call that stopped to ask and is denied before it goes on asks nothing any more: the next one that asks is told.
+    #[test]
+    fn a_call_that_asked_and_was_denied() {
+        let session = SessionId::new("one");
+        let denied = ToolResult {
+            tool_call_id: CallId::new("first"),
+            name: "ask".to_owned(),
+            output: String::new(),
+            success: false,
+            parts: Vec::new(),
+            end: ResultEnd::Denied,
+        };
+        let mut bodies = vec![Body::TurnStarted(TurnStarted::default()), call("first"), call("second")];
+        bodies.extend(asks("first"));
+        bodies.push(Body::ToolResult(denied));
+        bodies.extend(asks("second"));
+        let (mut live, mut stored) = (Telling::default(), Telling::default());
+        let mut told = (Vec::new(), Vec::new());
+        for (body, seq) in bodies.into_iter().zip(1..) {
+            let event = Draft::new(1, "", body).place(&session, seq, 0);
+            live.take(&event);
+            told.0.extend(live.at(&event));
+            told.1.extend(stored.take_raw(&session, &RawEvent::from(&event)));
+        }
+        assert_eq!(told.0, told.1);
+        let asked: Vec<&str> = told
+            .0
+            .iter()
+            .map(|envelope| match &envelope.reply {
+                Waiting::ForApproval(waited) => waited.call_id.as_str(),
+                Waiting::ForTool(_) | Waiting::ForNothing(_) => "another",
+            })
+            .collect();
+        assert_eq!(asked, ["first", "second"]);
     }
 }
