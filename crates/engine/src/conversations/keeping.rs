@@ -3,6 +3,7 @@
 
 use super::Conversations;
 use super::live::{Hub, Live};
+use super::observed::Fault;
 use crate::clock::random;
 use crate::{ServeError, now_ms};
 use aish_core::id::SessionId;
@@ -82,14 +83,25 @@ impl Conversations {
             return Ok(());
         }
         let place = self.place()?;
-        self.retries.tried(session);
-        let driver = self.open(session).await?;
+        let driver = match self.open(session).await {
+            Ok(driver) => driver,
+            Err(failed) => {
+                // A ledger that is away says nothing about the session.
+                if !matches!(&failed, ServeError::Engine(error) if Fault::of(error) == Fault::Ledger) {
+                    self.retries.tried(session);
+                }
+                return Err(failed);
+            }
+        };
         // One that waits and does not say so died in between: its client is still to be told under which id.
         let is_ours = driver
             .session()
             .open_turn()
             .is_some_and(|turn| turn.served().is_some() && turn.suspended().is_none());
-        if is_ours && !driver.session().is_read_only() {
+        if driver.session().is_read_only() {
+            self.retries.tried(session);
+        } else if is_ours {
+            self.retries.tried(session);
             let seq = driver.session().last_seq();
             self.launch(driver, seq, place).await;
         }

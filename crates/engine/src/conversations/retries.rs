@@ -1,6 +1,10 @@
 //! Turns that could not be gone on with here (a ledger that refuses, a session that cannot be read): they are taken up again after a
 //! pause that doubles, so that what fails every time costs little, and what fails for a while is not forgotten.
+//!
+//! A ledger that is away fails all of them, and is nothing against any: then the pause does not double, and is over for all as soon
+//! as one goes on.
 
+use super::observed::Fault;
 use aish_core::id::SessionId;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,6 +25,18 @@ pub(super) struct Retries(Mutex<HashMap<SessionId, Retry>>);
 struct Retry {
     pause_ms: u64,
     due: Instant,
+    /// What the last try failed with, as far as that is known.
+    fault: Fault,
+}
+
+impl Retry {
+    fn after(pause_ms: u64, fault: Fault) -> Self {
+        Self {
+            pause_ms,
+            due: Instant::now() + Duration::from_millis(pause_ms),
+            fault,
+        }
+    }
 }
 
 impl Retries {
@@ -39,13 +55,22 @@ impl Retries {
             let first = all.iter().min_by_key(|(_, retry)| retry.due).map(|(id, _)| id.clone());
             first.and_then(|first| all.remove(&first));
         }
-        let due = Instant::now() + Duration::from_millis(pause_ms);
-        all.insert(session.clone(), Retry { pause_ms, due });
+        // A try that says nothing at all died of something of its own.
+        all.insert(session.clone(), Retry::after(pause_ms, Fault::Other));
     }
 
-    /// It went on: a later try is a first one.
+    /// What was taken up could not go on.
+    pub(super) fn failed(&self, session: &SessionId, fault: Fault) {
+        match (fault, self.all().get_mut(session)) {
+            (Fault::Ledger, Some(retry)) => *retry = Retry::after(PAUSE_START_MS, fault),
+            (Fault::Ledger, None) | (Fault::Other, _) => {}
+        }
+    }
+
+    /// It went on: a later try is a first one, and so is that of all that the ledger failed.
     pub(super) fn went_on(&self, session: &SessionId) {
-        self.all().remove(session);
+        self.all()
+            .retain(|other, retry| other != session && retry.fault != Fault::Ledger);
     }
 
     /// How many sessions are remembered.
@@ -85,5 +110,30 @@ mod tests {
             retries.tried(&SessionId::new(n.to_string()));
         }
         assert_eq!(retries.len(), REMEMBERED_MAX);
+    }
+
+    /// While the ledger is away no pause doubles; once one turn goes on, all that it failed are due, and no others.
+    #[tokio::test(start_paused = true)]
+    async fn a_ledger_that_was_away() {
+        let retries = Retries::default();
+        let [one, other, broken] = ["one", "other", "broken"].map(SessionId::new);
+        for _ in 0..10 {
+            for session in [&one, &other] {
+                retries.tried(session);
+                retries.failed(session, Fault::Ledger);
+                assert!(!retries.is_due(session));
+            }
+            tokio::time::advance(Duration::from_millis(PAUSE_START_MS)).await;
+            assert!(retries.is_due(&one) && retries.is_due(&other));
+        }
+        retries.tried(&other);
+        retries.failed(&other, Fault::Ledger);
+        retries.tried(&broken);
+        retries.failed(&broken, Fault::Other);
+        retries.went_on(&one);
+        assert!(retries.is_due(&other) && !retries.is_due(&broken));
+        // A turn that nobody had to take up is no matter of this list.
+        retries.failed(&one, Fault::Ledger);
+        assert!(retries.is_due(&one));
     }
 }

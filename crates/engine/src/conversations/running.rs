@@ -226,6 +226,7 @@ impl Conversations {
         if let Over::Failed(Failure { text, fault }) = &came {
             hub.send(Live::Failed(text.clone()));
             let (text, fault) = (text.as_str(), *fault);
+            self.retries.failed(&ticket.session, fault);
             self.observed(&driver, ticket.seq, Some(Problem { text, fault }));
         } else {
             self.retries.went_on(&ticket.session);
