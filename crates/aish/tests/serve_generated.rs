@@ -78,7 +78,8 @@ fn generated_requests() {
     let python = String::from_utf8(install.stdout).unwrap();
 
     let (model, folder) = (model(), tempfile::tempdir().unwrap());
-    let served = Served::start_with(&place(&model), &["--token-env", TOKEN_VARIABLE, "--log", "text"]);
+    let sandbox = place(&model);
+    let served = Served::start_with(&sandbox, &["--token-env", TOKEN_VARIABLE, "--log", "text"]);
     // A key that was used, or a model that is not there, is refused with 422, and no schema can say so.
     let accepted = r#"["2xx", "401", "403", "404", "409", "410", "422", "429"]"#;
     let config = format!("[checks.positive_data_acceptance]\nexpected-statuses = {accepted}\n");
@@ -128,7 +129,8 @@ fn slow_clients() {
         return;
     }
     let model = model();
-    let served = Served::start(&place(&model));
+    let sandbox = place(&model);
+    let served = Served::start(&sandbox);
     let url = format!("http://127.0.0.1:{}/api/chat", served.port);
     for slowly in ["-H", "-B", "-R", "-X"] {
         let slow = Command::new("slowhttptest")

@@ -272,8 +272,7 @@ impl Store for SqliteStore {
                 return Ok(Vec::new());
             }
             self.index_words().await?;
-            // Where the index was just written: the other connection has been seen not to know its tables yet.
-            self.ask(&self.writer, move |ledger| ledger.search(&query, limit)).await
+            self.read(move |ledger| ledger.search(&query, limit)).await
         }
         .boxed()
     }

@@ -54,7 +54,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Serves at a free port, with the token of the tests.
+    /// Serves at a free port, with the token of the tests. The home has to live for as long as this: it is removed at its end.
     pub fn start(sandbox: &Sandbox) -> Self {
         Self::start_with(sandbox, &["--token-env", TOKEN_VARIABLE])
     }
