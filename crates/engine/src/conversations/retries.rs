@@ -15,6 +15,9 @@ use tokio::time::Instant;
 const PAUSE_START_MS: u64 = 10_000;
 /// The longest one.
 const PAUSE_MAX_MS: u64 = 600_000;
+/// The pause after a failure of the ledger. A disk may be too full for a reply and take the lease all the same: then each try is paid
+/// for, as the model is asked.
+const LEDGER_PAUSE_MS: u64 = 30_000;
 /// Sessions that are remembered; of more, the one that is due first is forgotten, and tried sooner than it should be.
 const REMEMBERED_MAX: usize = 1_024;
 
@@ -62,7 +65,13 @@ impl Retries {
     /// What was taken up could not go on.
     pub(super) fn failed(&self, session: &SessionId, fault: Fault) {
         match (fault, self.all().get_mut(session)) {
-            (Fault::Ledger, Some(retry)) => *retry = Retry::after(PAUSE_START_MS, fault),
+            (Fault::Ledger, Some(retry)) => {
+                *retry = Retry {
+                    // What is tried next is as good as a first try.
+                    pause_ms: PAUSE_START_MS / 2,
+                    ..Retry::after(LEDGER_PAUSE_MS, fault)
+                };
+            }
             (Fault::Ledger, None) | (Fault::Other, _) => {}
         }
     }
@@ -123,7 +132,7 @@ mod tests {
                 retries.failed(session, Fault::Ledger);
                 assert!(!retries.is_due(session));
             }
-            tokio::time::advance(Duration::from_millis(PAUSE_START_MS)).await;
+            tokio::time::advance(Duration::from_millis(LEDGER_PAUSE_MS)).await;
             assert!(retries.is_due(&one) && retries.is_due(&other));
         }
         retries.tried(&other);

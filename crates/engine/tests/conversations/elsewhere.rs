@@ -362,33 +362,53 @@ async fn a_turn_of_a_terminal_is_left_alone() {
     );
 }
 
-/// SPEC 9.5: a turn that cannot be gone on with is taken up again, ever more rarely, and keeps nobody from the others.
-#[tokio::test(start_paused = true)]
-async fn a_turn_that_fails_every_time() {
-    const WATCHED_S: u64 = 1_200;
-    let ledger = Ledger::Memory(Arc::default());
+/// How long it is watched what is tried again and again.
+const WATCHED: Duration = Duration::from_secs(1_200);
+
+/// A client's turn that was left open long ago: quiet by any clock.
+async fn left_open(ledger: &Ledger) {
     let stuck = SessionId::from_parts(1, 1);
     let began = TurnStarted {
         served: Some(Served::default()),
         ..TurnStarted::default()
     };
     let drafts = vec![Draft::turn_started(1, began), Draft::user(1, "?")];
-    // Long ago: quiet by any clock.
     let append = ledger.connect();
     append
         .append(&stuck, 0, drafts, 1, Durability::Committed, None)
         .await
         .unwrap();
-    let store = Watched::deciding(ledger.connect(), |_, _| Fate::Fail);
+}
+
+/// How often a turn that was left open is tried while each of its appends has that fate.
+async fn tries(fate: Fate) -> usize {
+    let ledger = Ledger::Memory(Arc::default());
+    left_open(&ledger).await;
+    let store = Watched::deciding(ledger.connect(), move |_, _| fate);
     let acts = (0..1_000).map(|_| Act::text("never written"));
     let house = House::of(World::over(store, acts, Vec::new()), settings());
     let keeping = tokio::spawn(house.conversations.clone().keep());
-    tokio::time::sleep(Duration::from_secs(WATCHED_S)).await;
+    tokio::time::sleep(WATCHED).await;
     let tries = house.world.model.asked().len();
-    // After 10, 20, 40 … seconds; a sweep each five seconds would be 240 of them.
-    assert!((4..=8).contains(&tries), "{tries}");
     house.conversations.drain().await;
     within(keeping).await.unwrap();
+    tries
+}
+
+/// SPEC 9.5: a turn that cannot be gone on with is taken up again, ever more rarely, and keeps nobody from the others.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_fails_every_time() {
+    // After 10, 20, 40 … seconds; a sweep each five seconds would be 240 of them.
+    let tries = tries(Fate::Refuse).await;
+    assert!((4..=8).contains(&tries), "{tries}");
+}
+
+/// SPEC 9.5: a turn whose ledger takes nothing is taken up at steady intervals, so that it goes on soon after the ledger is back.
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_takes_nothing() {
+    // Each half minute, and the time to the next sweep.
+    let tries = tries(Fate::Fail).await;
+    assert!((25..=41).contains(&tries), "{tries}");
 }
 
 /// Models by name, of which one may be taken out of the configuration.

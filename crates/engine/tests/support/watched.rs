@@ -19,6 +19,8 @@ pub enum Fate {
     Write,
     /// The disk fails.
     Fail,
+    /// It is refused for what it is.
+    Refuse,
     /// The process dies before it is written.
     DieBefore,
     /// The process dies when it is written and nobody knows yet.
@@ -125,6 +127,7 @@ impl Store for Watched {
             match fate {
                 Fate::Write => written().await,
                 Fate::Fail => Err(io_error("writing the ledger")),
+                Fate::Refuse => Err(StoreError::Format("refused in a test".to_owned())),
                 Fate::DieBefore => self.die().await,
                 Fate::DieAfter => {
                     // A death after an append that was refused is a death all the same.
