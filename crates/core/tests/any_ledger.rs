@@ -93,6 +93,7 @@ fn call_event(rng: &mut Rng) -> Body {
             command: None,
         }),
         reason: None,
+        request: None,
     };
     match rng.below(7) {
         4 => Body::CallSuspended(CallSuspended {

@@ -177,6 +177,7 @@ impl World {
             scope: AnswerScope::Once,
             grant: None,
             reason: None,
+            request: None,
         };
         let draft = Draft::new(turn, "", Body::CallAnswered(answered));
         let accepted = self.ledger.append(&mut self.outside, vec![draft]).is_ok();

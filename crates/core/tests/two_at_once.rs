@@ -148,6 +148,7 @@ fn answer(n: usize, answer: Answer) -> Vec<Draft> {
         scope: AnswerScope::Once,
         grant: None,
         reason: None,
+        request: None,
     };
     vec![Draft::new(1, "", Body::CallAnswered(data))]
 }

@@ -1,10 +1,11 @@
 //! Answers to calls that wait for a person: recorded by any process, held against what was shown.
 
 use crate::EngineError;
+use crate::append::{CONFLICTS_MAX, Unseen};
 use crate::driver::Driver;
 use crate::gate::Inspected;
 use aish_core::action::Action;
-use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Draft};
+use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Draft, RequestKey};
 use aish_core::id::CallId;
 use aish_core::policy::Grant;
 use aish_core::turn::{Asking, InvalidEvent, Turn};
@@ -43,7 +44,39 @@ impl Driver {
     /// # Errors
     /// The call does not wait, the digest differs, or it was answered otherwise.
     pub async fn answer(&mut self, request: AnswerRequest) -> Result<Answered, EngineError> {
+        self.answer_under(request, None).await
+    }
+
+    /// The same under a key, which is taken with it.
+    pub(crate) async fn answer_under(
+        &mut self,
+        request: AnswerRequest,
+        key: Option<RequestKey>,
+    ) -> Result<Answered, EngineError> {
         self.catch_up().await?;
+        for _ in 0..CONFLICTS_MAX {
+            self.save_unsaved().await?;
+            let Some((data, approved)) = self.answer_to_record(&request)? else {
+                return Ok(Answered::Already);
+            };
+            let data = CallAnswered {
+                request: key.clone(),
+                ..data
+            };
+            // Of two who say the same at once, the later one is to find what the other said.
+            match self.record_answer(data, approved).await? {
+                Unseen::Nothing => return Ok(Answered::Recorded),
+                Unseen::News => {}
+            }
+        }
+        Err(self.gave_way_for_too_long())
+    }
+
+    /// What an answer says in the ledger, and the call that it lets through; `None` where the same one is there.
+    fn answer_to_record(
+        &self,
+        request: &AnswerRequest,
+    ) -> Result<Option<(CallAnswered, Option<Inspected>)>, EngineError> {
         let id = request.call_id.clone();
         let Some(call) = self.session.turn().and_then(|turn| turn.call(&id)) else {
             return Err(EngineError::NotPending(id));
@@ -63,7 +96,7 @@ impl Driver {
         };
         if let Some(earlier) = earlier {
             return if earlier.answer == request.answer {
-                Ok(Answered::Already)
+                Ok(None)
             } else {
                 Err(EngineError::AnsweredOtherwise(id))
             };
@@ -86,17 +119,14 @@ impl Driver {
             by: request.by,
             scope: request.scope,
             grant,
-            reason: request.reason,
+            reason: request.reason.clone(),
+            request: None,
         };
-        self.record_answer(data, approved).await
+        Ok(Some((data, approved)))
     }
 
-    /// Appends the answer, and tells the tool that was let through.
-    async fn record_answer(
-        &mut self,
-        data: CallAnswered,
-        approved: Option<Inspected>,
-    ) -> Result<Answered, EngineError> {
+    /// Appends the answer unless somebody wrote meanwhile, and tells the tool that was let through.
+    async fn record_answer(&mut self, data: CallAnswered, approved: Option<Inspected>) -> Result<Unseen, EngineError> {
         let turn = self.session.turn().map_or(0, Turn::number);
         let id = data.call_id.clone();
         let word = match data.answer {
@@ -104,13 +134,14 @@ impl Driver {
             Answer::Deny => "declined",
         };
         let draft = Draft::new(turn, format!("{id} {word}"), Body::CallAnswered(data));
-        match self.append(vec![draft], Durability::Synced).await {
-            Ok(()) => {
+        match self.append_if_nothing_new(&[draft], Durability::Synced).await {
+            Ok(Unseen::Nothing) => {
                 if let Some(call) = approved {
                     call.tool.approved(&call.action);
                 }
-                Ok(Answered::Recorded)
+                Ok(Unseen::Nothing)
             }
+            Ok(Unseen::News) => Ok(Unseen::News),
             Err(EngineError::Invalid {
                 reason: InvalidEvent::AnsweredOtherwise(id),
                 ..

@@ -23,7 +23,7 @@ pub(crate) enum Unseen {
 }
 
 /// How often an append gives way to others before it gives up.
-const CONFLICTS_MAX: usize = 1_000;
+pub(crate) const CONFLICTS_MAX: usize = 1_000;
 /// What a person is told when nothing is in memory alone any more.
 const SAVED_AGAIN: &str = "the ledger can be written again; everything is saved";
 
@@ -35,53 +35,33 @@ impl Driver {
         }
         self.save_unsaved().await?;
         for _ in 0..CONFLICTS_MAX {
-            self.check(&drafts)?;
-            if self.is_unsaved() {
-                self.keep_in_memory(drafts);
-                return Ok(());
-            }
-            let id = self.session.id().clone();
-            let seq = self.session.last_seq();
-            let appended = self
-                .engine
-                .store
-                .append(&id, seq, drafts.clone(), now_ms(), durability, self.lease.as_ref())
-                .await;
-            match appended {
-                Ok(events) => {
-                    self.fold(events);
-                    return Ok(());
-                }
-                Err(StoreError::Conflict { .. }) => self.fold_news().await?,
-                Err(StoreError::LeaseLost(session)) => return Err(EngineError::LeaseLost(session)),
-                Err(StoreError::Io { attempt, source }) if self.unwritten == Unwritten::Kept => {
-                    self.say(format!(
-                        "the ledger cannot be written ({attempt}: {source}); going on in memory, saving when it can be again"
-                    ));
-                    self.keep_in_memory(drafts);
-                    return Ok(());
-                }
-                Err(other) => return Err(other.into()),
+            match self.append_if_nothing_new(&drafts, durability).await? {
+                Unseen::Nothing => return Ok(()),
+                Unseen::News => {}
             }
         }
-        Err(EngineError::Store(StoreError::Format(format!(
-            "session {}: others kept writing to it; gave up after {CONFLICTS_MAX} attempts",
-            self.session.id()
-        ))))
+        Err(self.gave_way_for_too_long())
     }
 
-    /// Appends as long as nobody else has since the last look: whether it is still meant is for the caller to see then.
+    /// The same as long as nobody else has appended since the last look: whether it is still meant is for the caller to see then.
     pub(crate) async fn append_if_nothing_new(
         &mut self,
-        drafts: Vec<Draft>,
+        drafts: &[Draft],
         durability: Durability,
     ) -> Result<Unseen, EngineError> {
-        self.check(&drafts)?;
+        if self.session.is_read_only() {
+            return Err(EngineError::ReadOnly(self.session.id().clone()));
+        }
+        self.check(drafts)?;
+        if self.is_unsaved() {
+            self.keep_in_memory(drafts);
+            return Ok(Unseen::Nothing);
+        }
         let id = self.session.id().clone();
         let seq = self.session.last_seq();
         let store = Arc::clone(&self.engine.store);
         match store
-            .append(&id, seq, drafts, now_ms(), durability, self.lease.as_ref())
+            .append(&id, seq, drafts.to_vec(), now_ms(), durability, self.lease.as_ref())
             .await
         {
             Ok(events) => {
@@ -93,8 +73,23 @@ impl Driver {
                 Ok(Unseen::News)
             }
             Err(StoreError::LeaseLost(session)) => Err(EngineError::LeaseLost(session)),
+            Err(StoreError::Io { attempt, source }) if self.unwritten == Unwritten::Kept => {
+                self.say(format!(
+                    "the ledger cannot be written ({attempt}: {source}); going on in memory, saving when it can be again"
+                ));
+                self.keep_in_memory(drafts);
+                Ok(Unseen::Nothing)
+            }
             Err(other) => Err(other.into()),
         }
+    }
+
+    /// What an append says that was never the next one.
+    pub(crate) fn gave_way_for_too_long(&self) -> EngineError {
+        EngineError::Store(StoreError::Format(format!(
+            "session {}: others kept writing to it; gave up after {CONFLICTS_MAX} attempts",
+            self.session.id()
+        )))
     }
 
     /// Folds what others appended since, as far as the disk tells.
@@ -132,7 +127,7 @@ impl Driver {
         })
     }
 
-    fn keep_in_memory(&mut self, drafts: Vec<Draft>) {
+    fn keep_in_memory(&mut self, drafts: &[Draft]) {
         let time = now_ms();
         for draft in drafts {
             let event = draft
@@ -140,7 +135,7 @@ impl Driver {
                 .place(self.session.id(), self.session.last_seq() + 1, time);
             self.notices.recorded(&event);
             self.session.accept(event);
-            self.unsaved.push((time, draft));
+            self.unsaved.push((time, draft.clone()));
         }
     }
 

@@ -358,11 +358,17 @@ impl Conversations {
     async fn ticket_of(&self, known: &KnownRequest) -> Result<Ticket, ServeError> {
         let before = known.seq.saturating_sub(1);
         let event = self.engine.store.load_raw(&known.session, before, 1).await?.pop();
-        Ok(Ticket::of(
-            &known.session,
-            event.map_or(0, |event| event.turn),
-            known.seq,
-        ))
+        let turn = event.as_ref().map_or(0, |event| event.turn);
+        // Only an answer to a terminal's call has its key itself.
+        let is_at_terminal = event.is_some_and(|event| event.kind == "call_answered");
+        Ok(Ticket {
+            begun_by: if is_at_terminal {
+                BegunBy::Person
+            } else {
+                BegunBy::Client
+            },
+            ..Ticket::of(&known.session, turn, known.seq)
+        })
     }
 
     /// A session, with what its open turn began with in force.

@@ -222,7 +222,7 @@ impl Driver {
         }
         let reply = drafts.len();
         drafts.extend(end);
-        match self.append_if_nothing_new(drafts.clone(), Durability::Synced).await? {
+        match self.append_if_nothing_new(&drafts, Durability::Synced).await? {
             Unseen::Nothing => Ok(()),
             // Somebody spoke, cancelled or ended it meanwhile: whether this is still the end is for the fold to say.
             Unseen::News => {

@@ -58,7 +58,7 @@ pub struct WaitingCount {
 pub struct KnownRequest {
     /// The session it went to.
     pub session: SessionId,
-    /// The place of the event that records it: a `turn_started` or a `resumed`.
+    /// The place of the event that records it: a `turn_started`, a `resumed`, or a `call_answered`.
     pub seq: u64,
     /// Of what it said.
     pub digest: Digest,
@@ -89,6 +89,8 @@ pub(crate) fn request_of(event: &Event) -> Option<&RequestKey> {
     if let Body::TurnStarted(data) = &event.body {
         data.served.as_ref()?.request.as_ref()
     } else if let Body::Resumed(data) = &event.body {
+        data.request.as_ref()
+    } else if let Body::CallAnswered(data) = &event.body {
         data.request.as_ref()
     } else {
         None

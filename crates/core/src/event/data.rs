@@ -1,6 +1,6 @@
 //! What each kind of event carries (the `data` of SPEC 2.4): plain records, lenient where old ledgers lack a field.
 
-use super::{Proposed, Served};
+use super::{Proposed, RequestKey, Served};
 use crate::action::Digest;
 use crate::id::{CallId, ReplyId};
 use crate::limits::Limits;
@@ -261,6 +261,10 @@ pub struct CallAnswered {
     /// The person's reason for a no, told to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The key under which it may be sent again, where it answers a terminal's call from elsewhere; that of an answer to a suspension
+    /// is in [`Resumed`](super::Resumed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestKey>,
 }
 
 /// A call is about to run; in the ledger before it does (SPEC 3.2).

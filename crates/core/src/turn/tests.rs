@@ -106,6 +106,7 @@ impl Script {
                 scope: AnswerScope::Once,
                 grant: None,
                 reason: has("because").then(|| "too risky".to_owned()),
+                request: None,
             })),
             "start" => draft(Body::CallStarted(CallStarted {
                 call_id: id(),

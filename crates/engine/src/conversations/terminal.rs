@@ -6,9 +6,12 @@
 
 use super::{Conversations, Ticket};
 use crate::driver::Driver;
-use crate::{AnswerRequest, Claim, Reply, ServeError};
-use aish_core::event::{AnswerScope, AnsweredBy, Body};
+use crate::{AnswerRequest, Claim, EngineError, Reply, ServeError};
+use aish_core::event::{Answer, AnswerScope, AnsweredBy, Body, CallAnswered, Event};
 use aish_core::id::{CallId, SessionId};
+use aish_core::session::Session;
+use aish_core::turn::Turn;
+use aish_store::StoreError;
 use aish_tools::BegunBy;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,10 +34,13 @@ impl Conversations {
             return Ok(None);
         };
         let mut driver = self.open_existing(session).await?;
-        let asked = driver.session().turn().filter(|turn| turn.call(&call).is_some());
-        let Some(turn) = asked.filter(|turn| turn.served().is_none()).map(|turn| turn.number()) else {
+        let is_now = driver.session().turn().is_some_and(|turn| turn.call(&call).is_some());
+        if !is_now {
+            return same_as_before(driver.session(), &call, &claim.reply);
+        }
+        if driver.session().turn().and_then(Turn::served).is_some() {
             return Ok(None);
-        };
+        }
         let before = driver.session().last_seq();
         let request = AnswerRequest {
             call_id: call.clone(),
@@ -44,20 +50,52 @@ impl Conversations {
             by: AnsweredBy::Client,
             reason: reason.clone(),
         };
-        driver.answer(request).await?;
+        match driver.answer_under(request, claim.request.clone()).await {
+            Err(EngineError::Store(StoreError::KeyUsed(_))) => {
+                let known = self.known(claim.request.as_ref()).await?;
+                return known.map(Some).ok_or(ServeError::KeyReused);
+            }
+            answered => answered?,
+        };
         self.ran_until(&driver, before);
-        let events = driver.session().events().iter();
-        let said = events.rev().find(|event| {
-            let Body::CallAnswered(data) = &event.body else {
-                return false;
-            };
-            data.call_id == call
-        });
-        Ok(said.map(|event| Ticket {
-            begun_by: BegunBy::Person,
-            ..Ticket::of(session, turn, event.seq)
-        }))
+        same_as_before(driver.session(), &call, &claim.reply)
     }
+}
+
+/// What the answer to a terminal's call came to, in whatever turn that was; `None` where there is none, or the turn is a client's.
+fn same_as_before(session: &Session, call: &CallId, reply: &Reply) -> Result<Option<Ticket>, ServeError> {
+    let Some((event, said)) = answer_to(session, call) else {
+        return Ok(None);
+    };
+    let mut of_turn = session.events().iter().filter(|other| other.turn == event.turn);
+    let is_of_client = of_turn.any(|other| matches!(&other.body, Body::TurnStarted(began) if began.served.is_some()));
+    let Reply::Verdict { digest, answer, reason } = reply else {
+        return Ok(None);
+    };
+    if is_of_client {
+        return Ok(None);
+    }
+    if !said.digest.matches(digest) {
+        return Err(EngineError::Digest(call.clone()).into());
+    }
+    // The model reads the reason of a no: with another one it is another answer.
+    if said.answer != *answer || (*answer == Answer::Deny && said.reason != *reason) {
+        return Err(EngineError::AnsweredOtherwise(call.clone()).into());
+    }
+    Ok(Some(Ticket {
+        begun_by: BegunBy::Person,
+        ..Ticket::of(session.id(), event.turn, event.seq)
+    }))
+}
+
+/// The last answer to a call.
+fn answer_to<'s>(session: &'s Session, call: &CallId) -> Option<(&'s Event, &'s CallAnswered)> {
+    session.events().iter().rev().find_map(|event| {
+        let Body::CallAnswered(data) = &event.body else {
+            return None;
+        };
+        (data.call_id == *call).then_some((event, data))
+    })
 }
 
 /// How long somebody still waits for a turn: as long as something happens in it. For a client's turn for ever, as somebody drives it.

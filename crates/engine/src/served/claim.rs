@@ -202,7 +202,7 @@ impl Driver {
             };
             let drafts = turn.cancelling(EXPIRED);
             // An answer that came in between counts: it was accepted.
-            match self.append_if_nothing_new(drafts, Durability::Synced).await? {
+            match self.append_if_nothing_new(&drafts, Durability::Synced).await? {
                 Unseen::Nothing => return Ok(()),
                 Unseen::News => {}
             }
@@ -244,6 +244,8 @@ fn verdict_of(
         scope: AnswerScope::Once,
         grant: None,
         reason: reason.cloned(),
+        // It is in the `resumed` that comes with it.
+        request: None,
     };
     Ok(Draft::new(
         turn,

@@ -1,13 +1,15 @@
 //! A person at a terminal in a conversation of a client's, and a client in a session of a terminal's (SPEC 2.12, 9.1).
 
-use crate::house::{House, Ledger, asks, assert_replied, for_approval, goes_on, verdict_on};
+use crate::house::{House, Ledger, asks, assert_replied, for_approval, goes_on, key, settings, verdict_on};
 use crate::support::probe::{Doing, Probe};
+use crate::support::watched::{Fate, Watched};
 use crate::support::{World, ask, asking, assert_settled, done, drive, finish, within};
 use aish_core::event::{Answer, AnsweredBy, Body};
 use aish_core::id::SessionId;
 use aish_engine::{AnswerTo, ChatRequest, Claim, Driver, EngineError, Reply, ServeError, Settled, Standing, Waited};
 use aish_provider::scripted::Act;
-use std::sync::Arc;
+use futures_util::FutureExt as _;
+use std::sync::{Arc, OnceLock};
 
 /// The session as a person at a terminal has it.
 async fn at_terminal(house: &House, session: &SessionId) -> Driver {
@@ -198,5 +200,110 @@ async fn what_is_no_answer_to_a_terminal() {
     for claim in [unnamed, result] {
         let refused = house.answer(session.as_str(), claim).await;
         assert!(matches!(refused, Err(ServeError::NotWaiting(_))), "{refused:?}");
+    }
+}
+
+/// SPEC 9.4: an answer to a terminal's call is the same one with the same words only, a no with another reason is another; under its key
+/// it is told the same, by any server, and another request under that key is refused.
+#[tokio::test]
+async fn a_terminals_answer_again() {
+    for ledger in Ledger::all() {
+        let (world, _) = terminal(&ledger, 2);
+        let house = ledger.another_house([]);
+        let other = ledger.another_house([]);
+        let mut driver = world.driver();
+        asking(ask(&mut driver, "go").await);
+        let session = driver.session().id().clone();
+        let first = waits_for(&house, &session).await;
+        let under_key = |reason: &str| Claim {
+            request: key("k", reason),
+            ..verdict_on(&first, Answer::Deny, Some(reason))
+        };
+        let told = house.answer(session.as_str(), under_key("not now")).await.unwrap();
+        for house in [&house, &other] {
+            let again = house.answer(session.as_str(), under_key("not now")).await.unwrap();
+            assert_eq!(again, told);
+            let reused = house.answer(session.as_str(), under_key("never")).await;
+            assert!(matches!(reused, Err(ServeError::KeyReused)), "{reused:?}");
+            let unkeyed = verdict_on(&first, Answer::Deny, Some("not now"));
+            assert_eq!(house.answer(session.as_str(), unkeyed).await.unwrap(), told);
+            let otherwise = verdict_on(&first, Answer::Deny, Some("never"));
+            let otherwise = house.answer(session.as_str(), otherwise).await;
+            assert!(
+                matches!(&otherwise, Err(ServeError::Engine(EngineError::AnsweredOtherwise(_)))),
+                "{otherwise:?}"
+            );
+        }
+        assert_eq!(house.count(&session, "call_answered").await, 1);
+    }
+}
+
+/// SPEC 9.4: an answer to a terminal's call is told what its turn came to also when later turns have begun; another answer is refused.
+#[tokio::test]
+async fn a_terminals_answer_after_its_turn() {
+    for ledger in Ledger::all() {
+        let probe = Probe::writer("probe", Doing::Answer("ran".to_owned()));
+        let acts = [
+            Act::calls(&[("probe", r#"{"n":1}"#)]),
+            Act::text("done"),
+            Act::text("later"),
+        ];
+        let world = World::over(ledger.connect(), acts, vec![probe]);
+        let house = ledger.another_house([]);
+        let mut driver = world.driver();
+        asking(ask(&mut driver, "go").await);
+        let waited = waits_for(&house, driver.session().id()).await;
+        let at_terminal = async {
+            driver.settled_elsewhere(&waited.call_id).await;
+            done(drive(&mut driver).await.unwrap());
+            finish(&mut driver, "and now?").await;
+        };
+        let ((), told) = within(async { tokio::join!(at_terminal, house.verdict(&waited, Answer::Approve)) }).await;
+        let told = told.unwrap();
+        assert_replied(&told, "done");
+        assert_eq!(house.verdict(&waited, Answer::Approve).await.unwrap(), told);
+        let otherwise = house.verdict(&waited, Answer::Deny).await;
+        assert!(
+            matches!(&otherwise, Err(ServeError::Engine(EngineError::AnsweredOtherwise(_)))),
+            "{otherwise:?}"
+        );
+    }
+}
+
+/// SPEC 9.4, 3.3: of the same answer to a terminal's call, sent to two servers at once, one is written.
+#[tokio::test]
+async fn a_terminals_answer_to_two_servers_at_once() {
+    for ledger in Ledger::all() {
+        let (world, _) = terminal(&ledger, 2);
+        let other = Arc::new(ledger.another_house([]));
+        let meanwhile: Arc<OnceLock<(SessionId, Claim)>> = Arc::default();
+        let first_to_write = {
+            let (other, meanwhile) = (Arc::clone(&other), Arc::clone(&meanwhile));
+            Watched::new(
+                ledger.connect(),
+                Box::new(move |n, _| {
+                    let (other, meanwhile) = (Arc::clone(&other), Arc::clone(&meanwhile));
+                    async move {
+                        let (session, claim) = meanwhile.get().unwrap();
+                        if n == 1 {
+                            let answered = other.conversations.answer(session.as_str(), claim.clone()).await;
+                            answered.unwrap();
+                        }
+                        Fate::Write
+                    }
+                    .boxed()
+                }),
+            )
+        };
+        let house = House::of(World::over(first_to_write.clone(), [], Vec::new()), settings());
+        let mut driver = world.driver();
+        asking(ask(&mut driver, "go").await);
+        let session = driver.session().id().clone();
+        let first = waits_for(&house, &session).await;
+        let claim = verdict_on(&first, Answer::Deny, Some("no"));
+        meanwhile.set((session.clone(), claim.clone())).unwrap();
+        house.answer(session.as_str(), claim).await.unwrap();
+        assert_eq!(first_to_write.appends(), 1);
+        assert_eq!(house.count(&session, "call_answered").await, 1);
     }
 }
