@@ -1,7 +1,7 @@
 //! `search_memory`: what was said before, in this session or another, found by its words (SPEC 4).
 //!
-//! A turn of a client somewhere else finds what was said in this session and in others that clients began: what a person said at a
-//! terminal of this machine is not for whoever talks to it from elsewhere (SPEC 9).
+//! A turn of a client somewhere else finds what was said in this session, and in others that clients began what was said in turns of
+//! clients: what a person said at a terminal of this machine is not for whoever talks to it from elsewhere (SPEC 9).
 //!
 //! The model is given lines that say when, where and by whom something was said, with a piece of it; never a whole session. The
 //! turn that asks is left out: it would find its own question. The text is redacted on its way to the model like any result.
@@ -26,6 +26,10 @@ const HITS_MAX: usize = 12;
 const OWN_HITS_MAX: usize = 24;
 /// How many more are looked for where a client asks: what is in the best places may be other people's.
 const OTHERS_HITS_MAX: usize = 400;
+/// How far the beginning of a turn is looked for, in events before what was found in it; what is further away no client is told.
+const TURN_EVENTS_MAX: u64 = 4_096;
+/// By how much further it is looked each time it was not there.
+const TURN_EVENTS_FACTOR: u64 = 8;
 /// Characters of a session's title.
 const TITLE_CHARS_MAX: usize = 60;
 
@@ -90,7 +94,7 @@ impl SearchMemory {
         })
     }
 
-    /// The first of these, as many as are told, that are in this session or in one that a client began.
+    /// The first of these, as many as are told, that are in this session, or in a client's turn of one that a client began.
     async fn of_clients(&self, hits: Vec<Hit>, place: &Place) -> Result<Vec<Hit>, StoreError> {
         let mut of_clients = HashMap::from([(place.session.clone(), true)]);
         let mut kept = Vec::new();
@@ -105,7 +109,8 @@ impl SearchMemory {
                     begun
                 }
             };
-            if is_of_client {
+            // A person may have gone on with it at a terminal.
+            if is_of_client && (hit.session == place.session || self.is_in_turn_of_client(&hit).await?) {
                 kept.push(hit);
             }
             if kept.len() == HITS_MAX {
@@ -114,9 +119,33 @@ impl SearchMemory {
         }
         Ok(kept)
     }
+
+    /// Whether a client began the turn of an event: nearly always that is a few events before.
+    async fn is_in_turn_of_client(&self, hit: &Hit) -> Result<bool, StoreError> {
+        let mut before = 1;
+        loop {
+            let after = hit.seq.saturating_sub(before + 1);
+            let limit = usize::try_from(hit.seq - after).unwrap_or(usize::MAX);
+            let events = self.store.load_raw(&hit.session, after, limit).await?;
+            let turn = events.last().map_or(0, |found| found.turn);
+            let mut of_turn = events.iter().filter(|event| event.turn == turn);
+            // What a person ran or noted is of no turn.
+            if turn == 0 {
+                return Ok(false);
+            }
+            if let Some(start) = of_turn.find(|event| event.kind == "turn_started") {
+                return Ok(is_begun_by_client(start));
+            }
+            if after == 0 || before >= TURN_EVENTS_MAX {
+                return Ok(false);
+            }
+            before *= TURN_EVENTS_FACTOR;
+        }
+    }
 }
 
-/// Whether a session that begins with this event was begun by a client. A session is whose it was first, whoever goes on with it.
+/// Whether what begins with this event, a session or a turn, was begun by a client. A session is whose it was first: its title is what
+/// was said first.
 fn is_begun_by_client(first: &RawEvent) -> bool {
     match Body::decode(&first.kind, &first.data) {
         Ok(Body::TurnStarted(began)) => began.served.is_some(),

@@ -216,6 +216,50 @@ async fn a_client_finds_what_clients_said() {
     assert!(results(driver.session())[0].output.contains(r#""count":12"#));
 }
 
+/// SPEC 4, 9.2: what a person said and ran at a terminal in a conversation that a client began is not for other clients; what a client
+/// said there before and after is, however much happened in its turn.
+#[tokio::test]
+async fn a_client_finds_no_turns_of_a_terminal() {
+    let store = Arc::new(MemoryStore::new());
+    let session = SessionId::from_parts(60, 1);
+    let started = |turn, served| {
+        let data = TurnStarted {
+            served,
+            ..TurnStarted::default()
+        };
+        Draft::turn_started(turn, data)
+    };
+    let ran = Command {
+        line: "zebra at the prompt".to_owned(),
+        ..Command::default()
+    };
+    let mut drafts = vec![
+        started(1, Some(Served::default())),
+        Draft::user(1, "a zebra of a client"),
+        Draft::new(0, "zebra at the prompt", Body::Command(ran)),
+        started(2, None),
+        Draft::user(2, "a zebra of a person"),
+        started(3, Some(Served::default())),
+    ];
+    drafts.extend((0..100).map(|_| Draft::user(3, "go on")));
+    drafts.push(Draft::user(3, "a zebra at last"));
+    said(store.as_ref(), &session, drafts).await;
+    let world = searching(&store, &["zebra"]);
+    let found = found_by_client(&world, None).await;
+    for (text, is_there) in [
+        ("a zebra of a client", true),
+        ("a zebra at last", true),
+        ("a zebra of a person", false),
+        ("zebra at the prompt", false),
+    ] {
+        assert_eq!(
+            found.matches(&format!(":\\n  {text}")).count(),
+            usize::from(is_there),
+            "{text}: {found}"
+        );
+    }
+}
+
 /// SPEC 5.2: in `auto` a page is fetched unasked until the model has searched other conversations, and again once the context with
 /// what it found was emptied.
 #[tokio::test]
