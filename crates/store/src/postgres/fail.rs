@@ -61,6 +61,15 @@ impl Failure {
         }
     }
 
+    /// True when the database itself said no, for good: then nothing of the statement is kept. A connection that broke, or an answer
+    /// that cannot be read, says nothing about that.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Sql(error) => error.as_db_error().is_some() && !is_passing(error),
+            Self::Store(_) | Self::Pool(_) | Self::Late(_) | Self::Raced | Self::Unknown(_) => false,
+        }
+    }
+
     /// True when the work failed for a reason of its own: the connection is as good as before.
     pub(super) fn leaves_connection(&self) -> bool {
         matches!(self, Self::Store(_) | Self::Raced)

@@ -9,7 +9,9 @@
 //!
 //! **A lost answer to COMMIT.** If the connection breaks there, the events may be kept or not. Each append has a random number
 //! that is stored with its first event. The work is simply done again, step by step: it waits for the row, which the lost transaction
-//! holds until it has ended one way or the other, and then either finds its own number in its own place, or nothing of it.
+//! holds until it has ended one way or the other, and then either finds its own number in its own place, or nothing of it. A lost
+//! statement that the server had not begun holds no row, and may still be on its way: it writes nothing once the session has gone on or
+//! the lease is another's, but until then nobody may say that the append failed.
 //!
 //! **Durability.** Both kinds are on the disk before the answer. [`Durability::Committed`](crate::Durability::Committed) asks
 //! for less, but a database is another process than ours, and would forget by its crash what we go on from.
@@ -70,7 +72,7 @@ pub(super) struct Append {
     lease: Option<Lease>,
     /// Tells this append from every other.
     number: i64,
-    /// Set once the database was told to commit, until it said whether it did.
+    /// Set once the database was told to commit, until it is settled: a second attempt that fails says nothing of the first.
     may_be_kept: AtomicBool,
 }
 
@@ -156,12 +158,12 @@ async fn at_one_go(client: &Object, append: &Append, known: &Known) -> Result<Op
             append.may_be_kept.store(false, Ordering::Relaxed);
             Ok(is_written.then_some(after))
         }
-        // It may have been the commit that failed.
-        Err(failure) if failure.is_passing() => Err(Failure::Unknown(Box::new(failure))),
-        Err(failure) => {
+        Err(failure) if failure.is_refusal() => {
             append.may_be_kept.store(false, Ordering::Relaxed);
             Err(failure)
         }
+        // It may have been the commit that failed, or its answer that was not understood.
+        Err(failure) => Err(Failure::Unknown(Box::new(failure))),
     }
 }
 
@@ -178,10 +180,6 @@ async fn step_by_step(client: &mut Object, append: &Append) -> Result<SessionInd
     // First of all: whoever was let in before is not refused because of what came later.
     if append.may_be_kept() && actual > append.expected_seq && is_ours(&transaction, append).await? {
         return Ok(SessionIndex::default());
-    }
-    if row.is_some() {
-        // With its row in hand, no earlier attempt is still under way.
-        append.may_be_kept.store(false, Ordering::Relaxed);
     }
     if let Some(lease) = &append.lease {
         crate::lease::check_current(held.as_ref(), lease)?;
