@@ -1,10 +1,11 @@
 //! A server that crashes while replicas append.
 
 use super::server::PostgresServer;
-use super::{PATIENCE, append, contents, says, session, store};
+use super::{PATIENCE, append, contents, draft, says, session, store};
 use aish_core::id::SessionId;
 use aish_store::StoreError;
 use futures_util::future::join_all;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -17,7 +18,11 @@ const CRASHES_VARIABLE: &str = "AISH_CRASHES";
 
 /// Appends that must be acknowledged between two crashes.
 const APPENDS_BETWEEN: usize = 20;
-const WRITERS: usize = 4;
+/// They share the sessions; the last one has its session to itself.
+const WRITERS: usize = 5;
+const SESSIONS: usize = 3;
+/// From here on a turn runs in them: whoever appends twice in a row to such a session does it without looking first.
+const FIRST_DRIVEN: usize = 1;
 
 /// What the replicas and the test tell each other.
 #[derive(Default)]
@@ -67,11 +72,16 @@ fn a_crashing_server_loses_and_doubles_nothing() {
     let mut server = PostgresServer::start();
     let url = server.database_by_port();
     let signals = Signals::default();
-    let mut expect: [BTreeMap<u64, String>; 2] = Default::default();
+    let mut expect: [BTreeMap<u64, String>; SESSIONS] = Default::default();
+    for (n, expect) in expect.iter_mut().enumerate().skip(FIRST_DRIVEN) {
+        let begun = vec![draft("turn_started", &json!({}))];
+        block_on(append(&store(&url), &session(n as u64), 0, begun)).unwrap();
+        expect.insert(1, "turn_started".to_owned());
+    }
     thread::scope(|scope| {
         let replica = |n: usize| {
             let (url, signals) = (&url, &signals);
-            scope.spawn(move || block_on(write(url, &session(n as u64 % 2), n, signals)))
+            scope.spawn(move || block_on(write(url, &session((n % SESSIONS) as u64), n, signals)))
         };
         let replicas: Vec<_> = (0..WRITERS).map(replica).collect();
         for _ in 0..crashes {
@@ -85,7 +95,11 @@ fn a_crashing_server_loses_and_doubles_nothing() {
         signals.ends.store(true, Ordering::Relaxed);
         for (n, replica) in replicas.into_iter().enumerate() {
             for (seq, text) in replica.join().unwrap() {
-                assert_eq!(expect[n % 2].insert(seq, text), None, "event {seq} was given twice");
+                assert_eq!(
+                    expect[n % SESSIONS].insert(seq, text),
+                    None,
+                    "event {seq} was given twice"
+                );
             }
         }
     });
@@ -113,7 +127,8 @@ const DROPPED: u32 = 300;
 async fn dropped_appends_leave_nothing_open() {
     let mut server = PostgresServer::start();
     let (replica, watched) = (store(&server.database()), session(1));
-    append(&replica, &watched, 0, vec![says("a"), says("b")]).await.unwrap();
+    let begun = vec![draft("turn_started", &json!({})), says("b")];
+    append(&replica, &watched, 0, begun).await.unwrap();
     for n in 0..DROPPED {
         let seen = contents(&replica, &watched).await.len() as u64;
         assert_eq!(seen % 2, 0, "half an append is kept");
