@@ -346,7 +346,7 @@ pub trait Store: Send + Sync {
     fn expired<'a>(&'a self, now: u64, limit: usize) -> BoxFuture<'a, Result<Vec<Pending>, StoreError>>;
 
     /// Sessions whose last turn was begun by a client elsewhere (`served`), has not ended, waits for nobody, was last written
-    /// to before `quiet_since` and is driven by nobody: no lease, or one that is past `now` or of a dead owner. At most `limit`,
+    /// to before `quiet_since` and is driven by nobody: no lease, or one that is past `now`, of a dead owner, or given back by this very store. At most `limit`,
     /// in any order.
     ///
     /// # Errors
@@ -397,7 +397,8 @@ pub trait Store: Send + Sync {
     /// [`StoreError::LeaseLost`] if it was taken over.
     fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Gives a lease back; without effect if it was taken over.
+    /// Gives a lease back; without effect if it was taken over. If it fails, [`Store::abandoned`] of this very store knows all the
+    /// same.
     ///
     /// # Errors
     /// The disk failed.

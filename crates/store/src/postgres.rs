@@ -27,6 +27,7 @@ mod write;
 
 pub use address::PostgresUrl;
 
+use crate::lease::GivenBack;
 use crate::query::Query;
 use crate::{
     Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
@@ -35,7 +36,7 @@ use crate::{
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt as _};
-use lease::{Claim, ClockOffset, GivenBack};
+use lease::{Claim, ClockOffset};
 use news::News;
 use pool::Pool;
 use std::sync::Arc;
@@ -296,12 +297,16 @@ impl Store for PostgresStore {
             now,
             until,
         });
-        self.pool
-            .run("taking a lease in", move |client| {
+        async move {
+            let taken = self.pool.run("taking a lease in", |client| {
                 let (claim, offset) = (Arc::clone(&claim), Arc::clone(&self.offset));
                 async move { lease::acquire(client, &claim, &offset).await }.boxed()
-            })
-            .boxed()
+            });
+            let lease = taken.await?;
+            self.given_back.forget(session);
+            Ok(lease)
+        }
+        .boxed()
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {

@@ -23,6 +23,7 @@ mod search;
 mod waiting;
 mod write;
 
+use crate::lease::GivenBack;
 use crate::query::Query;
 use crate::{
     Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, RawEvent, SessionFilter, SessionSummary,
@@ -38,6 +39,7 @@ use keeper::{Job, Keeper};
 use ledger::Ledger;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
@@ -54,6 +56,7 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Keeper,
     reader: Keeper,
+    given_back: Arc<GivenBack>,
 }
 
 impl SqliteStore {
@@ -64,6 +67,7 @@ impl SqliteStore {
             path: path.into(),
             writer: Keeper::new("ledger"),
             reader: Keeper::new("ledger-reads"),
+            given_back: Arc::default(),
         }
     }
 
@@ -256,7 +260,8 @@ impl Store for SqliteStore {
         now: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
-        self.read(move |ledger| ledger.abandoned(quiet_since, now, limit))
+        let given_back = Arc::clone(&self.given_back);
+        self.read(move |ledger| ledger.abandoned(quiet_since, now, &given_back, limit))
             .boxed()
     }
 
@@ -299,7 +304,12 @@ impl Store for SqliteStore {
         now: u64,
         until: u64,
     ) -> BoxFuture<'a, Result<Lease, StoreError>> {
-        self.change(Acquire::new(session, owner, now, until)).boxed()
+        async move {
+            let lease = self.change(Acquire::new(session, owner, now, until)).await?;
+            self.given_back.forget(session);
+            Ok(lease)
+        }
+        .boxed()
     }
 
     fn renew<'a>(&'a self, lease: &'a Lease, until: u64) -> BoxFuture<'a, Result<(), StoreError>> {
@@ -308,6 +318,13 @@ impl Store for SqliteStore {
     }
 
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.change(Release(lease.clone())).boxed()
+        async move {
+            // The disk may be full just now, or another process hold the file for too long.
+            self.given_back.note(lease);
+            self.change(Release(lease.clone())).await?;
+            self.given_back.forget(&lease.session);
+            Ok(())
+        }
+        .boxed()
     }
 }

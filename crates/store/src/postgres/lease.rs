@@ -6,13 +6,11 @@
 
 use super::fail::Failure;
 use super::rows::{signed, storable, unsigned};
-use crate::lease::LeaseRecord;
+use crate::lease::{GivenBack, LeaseRecord};
 use crate::{Lease, Owner, StoreError};
 use aish_core::id::SessionId;
 use deadpool_postgres::{GenericClient, Object, Transaction};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use tokio_postgres::Row;
 
 /// Milliseconds since the Unix epoch, by the database.
@@ -27,9 +25,6 @@ const IN_NO_HURRY: &str = "set_config('synchronous_commit', 'off', true) = 'off'
 
 /// Turns that are looked at for one that nobody drives: more than all replicas can drive at once.
 const LOOKED_AT_MAX: usize = 10_000;
-
-/// Leases that are remembered as given back.
-const GIVEN_BACK_MAX: usize = 10_000;
 
 /// By how many milliseconds the database's clock is ahead of ours, as last seen.
 #[derive(Debug, Default)]
@@ -47,27 +42,6 @@ impl ClockOffset {
             Ok(moment) if moment < i64::MAX => moment.saturating_add(self.0.load(Ordering::Relaxed)),
             Ok(_) | Err(_) => i64::MAX,
         }
-    }
-}
-
-/// The leases that this process gave back last, by their fences. As nobody waits for the disk there, a database that crashes may hold
-/// them for ours again: no other process takes such a session before its lease runs out, and here somebody has to know that nobody
-/// drives it.
-#[derive(Debug, Default)]
-pub(super) struct GivenBack(Mutex<VecDeque<(SessionId, u64)>>);
-
-impl GivenBack {
-    pub(super) fn note(&self, lease: &Lease) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= GIVEN_BACK_MAX {
-            all.pop_front();
-        }
-        all.push_back((lease.session.clone(), lease.fence));
-    }
-
-    fn has(&self, session: &SessionId, fence: u64) -> bool {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().any(|(given, of)| *of == fence && given == session)
     }
 }
 
@@ -138,13 +112,17 @@ async fn take(client: &Object, claim: &Claim, offset: &ClockOffset) -> Result<Op
     }))
 }
 
+/// Takes the lease of an owner who is dead, as only this machine can tell.
 async fn ask_for(client: &mut Object, claim: &Claim, offset: &ClockOffset) -> Result<Lease, Failure> {
     let transaction = GenericClient::transaction(client).await?;
     let session = storable(claim.session.as_str());
     let select = transaction
         .prepare_cached("SELECT owner, fence, until FROM aish.leases WHERE session = $1 FOR UPDATE")
         .await?;
-    let row = transaction.query_opt(&select, &[&session]).await?;
+    // A lease was in the way, and none is ever removed.
+    let Some(row) = transaction.query_opt(&select, &[&session]).await? else {
+        return Err(Failure::Raced);
+    };
     // Asked once the row is ours: waiting for it takes time as well.
     let clock = transaction.prepare_cached(&format!("SELECT {DATABASE_NOW}")).await?;
     let now = unsigned(transaction.query_one(&clock, &[]).await?.try_get(0)?);
@@ -153,17 +131,13 @@ async fn ask_for(client: &mut Object, claim: &Claim, offset: &ClockOffset) -> Re
         u64::MAX => u64::MAX,
         until => now.saturating_add(until.saturating_sub(claim.now)),
     };
-    let held = row.as_ref().map(record).transpose()?;
-    let record = LeaseRecord::acquire(held.as_ref(), &claim.session, &claim.owner, now, until)?;
-    let sql = if held.is_some() {
-        "UPDATE aish.leases SET owner = $2, fence = $3, until = $4 WHERE session = $1"
-    } else {
-        "INSERT INTO aish.leases (session, owner, fence, until) VALUES ($1, $2, $3, $4) ON CONFLICT (session) DO NOTHING"
-    };
-    let write = transaction.prepare_cached(sql).await?;
-    let written = transaction
+    let record = LeaseRecord::acquire(Some(&record(&row)?), &claim.session, &claim.owner, now, until)?;
+    let update = transaction
+        .prepare_cached("UPDATE aish.leases SET owner = $2, fence = $3, until = $4 WHERE session = $1")
+        .await?;
+    transaction
         .execute(
-            &write,
+            &update,
             &[
                 &session,
                 &storable(&claim.owner.0),
@@ -172,9 +146,6 @@ async fn ask_for(client: &mut Object, claim: &Claim, offset: &ClockOffset) -> Re
             ],
         )
         .await?;
-    if written == 0 {
-        return Err(Failure::Raced);
-    }
     // If the answer to this is lost, asking again finds the lease its owner's already.
     transaction.commit().await?;
     Ok(record.lease(&claim.session, &claim.owner))
@@ -195,7 +166,8 @@ pub(super) async fn renew(client: &Object, lease: &Lease, until: i64) -> Result<
     Ok(())
 }
 
-/// Gives a lease back, if it still is this one.
+/// Gives a lease back, if it still is this one. As nobody waits for the disk here, a database that crashes may hold it for its owner
+/// again: see [`GivenBack`].
 pub(super) async fn release(client: &Object, lease: &Lease) -> Result<(), Failure> {
     let update = client
         .prepare_cached(&format!(
@@ -231,7 +203,7 @@ pub(super) async fn abandoned(
             break;
         }
         let (record, session) = (record(row)?, SessionId::new(row.try_get::<_, String>(3)?));
-        if record.is_free(unsigned(row.try_get(4)?)) || given_back.has(&session, record.fence) {
+        if record.is_free(unsigned(row.try_get(4)?)) || given_back.has(&session, &record) {
             abandoned.push(session);
         }
     }

@@ -5,6 +5,7 @@ use super::batch::Batch;
 use super::fail::Failure;
 use super::group::{self, Change, Undone};
 use super::{derived, health, open, read, search, waiting};
+use crate::lease::GivenBack;
 use crate::query::Query;
 use crate::{
     Durability, Hit, KnownRequest, Pending, RawEvent, SessionFilter, SessionSummary, StoreError, TypedLine,
@@ -124,9 +125,15 @@ impl Ledger {
         self.with("searching", |connection| waiting::expired(connection, now, limit))
     }
 
-    pub(super) fn abandoned(&mut self, quiet_since: u64, now: u64, limit: usize) -> Result<Vec<SessionId>, StoreError> {
+    pub(super) fn abandoned(
+        &mut self,
+        quiet_since: u64,
+        now: u64,
+        given_back: &GivenBack,
+        limit: usize,
+    ) -> Result<Vec<SessionId>, StoreError> {
         self.with("searching", |connection| {
-            waiting::abandoned(connection, quiet_since, now, limit)
+            waiting::abandoned(connection, quiet_since, now, given_back, limit)
         })
     }
 

@@ -3,6 +3,7 @@
 
 use super::fail::Failure;
 use super::write::lease_record;
+use crate::lease::GivenBack;
 use crate::{KnownRequest, Pending, PendingState, WaitingCount};
 use aish_core::action::Digest;
 use aish_core::id::{CallId, ContinuationId, SessionId};
@@ -75,11 +76,12 @@ pub(super) fn expired(connection: &Connection, now: u64, limit: usize) -> Result
     Ok(found)
 }
 
-/// Turns of clients that nobody drives.
+/// Turns of clients that nobody drives, also where the lease could not be given back.
 pub(super) fn abandoned(
     connection: &Connection,
     quiet_since: u64,
     now: u64,
+    given_back: &GivenBack,
     limit: usize,
 ) -> Result<Vec<SessionId>, Failure> {
     let mut statement = connection.prepare_cached(
@@ -92,7 +94,8 @@ pub(super) fn abandoned(
         && let Some(row) = rows.next()?
     {
         let session = SessionId::new(row.get::<_, String>(0)?);
-        if lease_record(connection, &session)?.is_none_or(|lease| lease.is_free(now)) {
+        let lease = lease_record(connection, &session)?;
+        if lease.is_none_or(|lease| lease.is_free(now) || given_back.has(&session, &lease)) {
             abandoned.push(session);
         }
     }
@@ -124,4 +127,43 @@ pub(super) fn data_version(connection: &Connection) -> Result<u32, Failure> {
 /// SQLite's integers are signed: whatever is past the last one never comes.
 pub(super) fn storable(time: u64) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use crate::sqlite::SqliteStore;
+    use crate::{Durability, Owner, Store as _};
+    use aish_core::event::{Body, Draft};
+    use aish_core::id::SessionId;
+    use rusqlite::Connection;
+
+    /// SPEC 2.5, 9.5: a lease that could not be given back, as on a full disk, keeps nobody here from going on with the turn.
+    #[tokio::test]
+    async fn a_release_that_fails_leaves_nobody_driving() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::new(directory.path().join("ledger.db"));
+        let (session, us) = (SessionId::new("s"), Owner::this_process());
+        let begun = Body::decode("turn_started", r#"{"served": {}}"#).unwrap();
+        let drafts = vec![Draft::new(1, "go", begun)];
+        store
+            .append(&session, 0, drafts, 1, Durability::Committed, None)
+            .await
+            .unwrap();
+        let lease = store.acquire(&session, &us, 1, u64::MAX).await.unwrap();
+        assert_eq!(store.abandoned(2, 2, 9).await.unwrap(), []);
+
+        let file = Connection::open(store.path()).unwrap();
+        let refuses = "CREATE TRIGGER refuses BEFORE UPDATE ON leases BEGIN SELECT RAISE(ABORT, 'full'); END";
+        file.execute_batch(refuses).unwrap();
+        store.release(&lease).await.unwrap_err();
+        file.execute_batch("DROP TRIGGER refuses").unwrap();
+        assert_eq!(store.abandoned(2, 2, 9).await.unwrap(), std::slice::from_ref(&session));
+
+        // Whoever takes it again drives it.
+        let again = store.acquire(&session, &us, 2, u64::MAX).await.unwrap();
+        assert_eq!(store.abandoned(2, 2, 9).await.unwrap(), []);
+        store.release(&again).await.unwrap();
+        assert_eq!(store.abandoned(2, 2, 9).await.unwrap(), [session]);
+    }
 }

@@ -173,4 +173,10 @@ async fn given_back_before_a_crash() {
     assert!(matches!(refused, Err(StoreError::Leased { .. })), "{refused:?}");
     let again = ours.acquire(&session(1), &us, now(), now() + HOUR_MS).await.unwrap();
     drive(&ours, &again, 2, "here again").await.unwrap();
+    // Taken again, it is not listed any more.
+    assert_eq!(ours.abandoned(now() + HOUR_MS, now(), 10).await.unwrap(), []);
+    // Somebody else may have taken it before the crash, and that be forgotten but for the fence.
+    ours.release(&again).await.unwrap();
+    server.psql(name, "UPDATE aish.leases SET owner = 'them'");
+    assert_eq!(ours.abandoned(now() + HOUR_MS, now(), 10).await.unwrap(), []);
 }
