@@ -52,6 +52,11 @@ impl Failure {
         matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy))
     }
 
+    /// True when there was no room for what was to be written: for less there may be.
+    pub(super) fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
+    }
+
     /// True when the connection may be of no use any more, and a new one may be once the disk is back.
     pub(super) fn breaks_connection(&self) -> bool {
         match self {

@@ -5,7 +5,8 @@
 //! the group asks. A commit that fails is everybody's failure.
 //!
 //! A disk that is full, or any other failure that makes SQLite give up the whole transaction, may be the fault of a single change:
-//! then each is made again, in a transaction of its own ([`Undone::ByOne`]).
+//! then each is made again, in a transaction of its own ([`Undone::ByOne`]). Only a change that is larger than
+//! what is kept in memory meets a full disk itself; any other leaves that to the commit.
 
 use super::fail::Failure;
 use super::keeper::Unfinished;
@@ -105,8 +106,12 @@ pub(super) fn make_together(
         group => make_each(connection, group),
     };
     let done = made.and_then(|outcomes| {
-        run(connection, "COMMIT").map_err(all)?;
-        Ok(outcomes)
+        let is_alone = outcomes.len() == 1;
+        match run(connection, "COMMIT").map_err(Failure::from) {
+            Ok(()) => Ok(outcomes),
+            Err(failure) if failure.is_disk_full() && !is_alone => Err(Undone::ByOne(failure)),
+            Err(failure) => Err(Undone::All(failure)),
+        }
     });
     // Some failures have ended the transaction already.
     if done.is_err() && !connection.is_autocommit() {

@@ -189,6 +189,49 @@ fn a_commit_that_fails_is_everybodys() {
     append(&mut ledger, 2, "after").unwrap();
 }
 
+/// Writes only when it is committed: what an index of words has gathered goes to the file then.
+struct GrowsAtCommit;
+
+impl Work for GrowsAtCommit {
+    type Made = ();
+
+    const ATTEMPT: &'static str = "growing";
+
+    fn durability(&self) -> Durability {
+        Durability::Committed
+    }
+
+    fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let words: String = (0..20_000).map(|n| format!("{n:x} ")).collect();
+        connection.execute("INSERT INTO grows (rowid, words) VALUES (1, ?1)", params![words])?;
+        Ok(())
+    }
+
+    fn made(self) {}
+}
+
+/// SPEC 2.5, 2.11: a disk that is found full only at the commit is not everybody's failure: each change is made again by itself.
+#[test]
+fn a_disk_that_is_full_at_the_commit() {
+    let (_directory, mut ledger) = ledger();
+    append(&mut ledger, 0, "fits").unwrap();
+    let table = "CREATE VIRTUAL TABLE grows USING fts5 (words, content = '', columnsize = 0)";
+    ledger.open().unwrap().connection.execute_batch(table).unwrap();
+    fill_the_disk(&mut ledger);
+    let (small, _small_told) = asked(append_to("s", 2, "small", Durability::Committed));
+    let (grows, _grows_told) = asked(GrowsAtCommit);
+    let undone = ledger.make(&mut [small, grows]);
+    assert!(matches!(undone, Err(Undone::ByOne(_))), "{undone:?}");
+
+    let (small, mut small_told) = asked(append_to("s", 2, "small", Durability::Committed));
+    let (grows, mut grows_told) = asked(GrowsAtCommit);
+    ledger.change(vec![small, grows]);
+    assert_eq!(small_told.try_recv().unwrap().unwrap().len(), 2);
+    // By then there was room.
+    grows_told.try_recv().unwrap().unwrap();
+    assert_eq!(count(&mut ledger, "s"), 4);
+}
+
 /// Looks whether somebody was told already.
 struct Looks(Replied<Vec<Event>>);
 
