@@ -36,6 +36,12 @@ pub(super) struct Failure {
     fault: Fault,
 }
 
+impl From<Failure> for ServeError {
+    fn from(failure: Failure) -> Self {
+        Self::Stopped(failure.text)
+    }
+}
+
 /// A turn that runs here.
 pub(super) struct Running {
     cancel: watch::Sender<bool>,
@@ -57,14 +63,14 @@ pub(super) async fn gone(mut over: watch::Receiver<Over>) {
 }
 
 /// Waits until a run is over, and gives what it came to, if it goes on from that event and says so.
-async fn heard(mut over: watch::Receiver<Over>, seq: u64) -> Result<Option<Envelope>, ServeError> {
+async fn heard(mut over: watch::Receiver<Over>, seq: u64) -> Result<Option<Envelope>, Failure> {
     let over = over.wait_for(|over| !matches!(over, Over::No)).await;
     match over.as_deref() {
         Ok(Over::Came(from, standing)) if *from == seq => Ok(match standing.as_ref() {
             Standing::Told(envelope) => Some(Envelope::clone(envelope)),
             Standing::Idle | Standing::Running => None,
         }),
-        Ok(Over::Failed(failure)) => Err(ServeError::Stopped(failure.text.clone())),
+        Ok(Over::Failed(failure)) => Err(failure.clone()),
         // A task that died without a word is looked for in the ledger.
         Ok(Over::No | Over::Came(..)) | Err(_) => Ok(None),
     }
@@ -102,9 +108,12 @@ impl Conversations {
         if let Some(over) = ticket.over.take() {
             heard_of = heard(over, ticket.seq).await;
         }
-        // As it nearly always is: nothing else is made ready for it.
-        if let Ok(Some(envelope)) = heard_of {
-            return Ok(envelope);
+        match heard_of {
+            // As it nearly always is: nothing else is made ready for it.
+            Ok(Some(envelope)) => return Ok(envelope),
+            // Whoever asks again is told what the ledger has of it: looking there now would only wait as long once more.
+            Err(failure) if failure.fault == Fault::Ledger => return Err(failure.into()),
+            Ok(None) | Err(_) => {}
         }
         let mut driver = None;
         let mut news = 0;
