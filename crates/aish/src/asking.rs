@@ -2,19 +2,30 @@
 //!
 //! Each answer is in the ledger before the next question is shown. An answer that reaches beyond its call is held against the
 //! calls still open at once: what it covers is answered by the rule it made, not by the person a second time. A question that is
-//! answered from somewhere else meanwhile is taken back.
+//! answered from somewhere else meanwhile is taken back, and what is typed for a moment after that is thrown away: it was typed for
+//! that question, and must neither answer the next one nor be said to the model.
 
 use crate::term::approval::{Decision, Question};
-use crate::term::tty::Tty;
+use crate::term::tty::{Passed, Tty};
 use aish_core::event::{Answer, AnswerScope, AnsweredBy};
 use aish_core::id::CallId;
 use aish_core::policy::{Rule, Verdict};
-use aish_engine::{AnswerRequest, Driver, EngineError, Pending, Questioned, Settled};
+use aish_engine::{AnswerRequest, Answered, Driver, EngineError, Pending, Questioned, Settled};
 use aish_tools::{Cancel, cancelled};
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::time::Duration;
 use tokio::sync::watch;
+
+#[cfg(test)]
+#[path = "asking_tests.rs"]
+mod tests;
+
+/// How long keys answer nothing after a question was taken back: nobody sees that and stops a finger faster.
+const AFTER_TAKE_BACK_MS: u64 = 1_000;
+/// How long keys answer nothing then.
+pub const AFTER_TAKE_BACK: Duration = Duration::from_millis(AFTER_TAKE_BACK_MS);
 
 /// What a front does for the asking.
 pub trait Asker {
@@ -23,6 +34,11 @@ pub trait Asker {
     /// # Errors
     /// The terminal failed.
     async fn decide(&mut self, tty: &Tty, question: &Question<'_>, taken_back: Cancel) -> io::Result<Decision>;
+    /// Throws away what is typed for [`AFTER_TAKE_BACK`].
+    ///
+    /// # Errors
+    /// The terminal failed.
+    async fn pass_over(&mut self, tty: &Tty) -> io::Result<Passed>;
     /// Tells the person one line.
     async fn say(&mut self, text: &str);
     /// Saves an allow rule; says in which file, or why not.
@@ -85,41 +101,15 @@ pub async fn ask_all(
             action: action.as_ref(),
             place: (n + 1, pending.len()),
         };
-        let request = loop {
-            let decided = match decided_here(asker, driver, tty, &question).await {
-                Ok(decided) => decided,
-                Err(settled) => {
-                    asker.say(&format!("{}: {}", call.readable, settled.line())).await;
-                    match settled {
-                        Settled::Approved | Settled::Declined => break None,
-                        // Driving on ends it.
-                        Settled::Over => return Ok(Asked::Answered),
-                    }
-                }
-            };
-            match decided {
-                Ok(Decision::Once) => break Some(approval(call, AnswerScope::Once)),
-                Ok(Decision::Session) => break Some(approval(call, AnswerScope::Session)),
-                Ok(Decision::Save { rule }) => {
-                    if save(asker, driver, &rule).await {
-                        break Some(approval(call, AnswerScope::Saved));
-                    }
-                }
-                Ok(Decision::No { reason }) => {
-                    break Some(AnswerRequest {
-                        answer: Answer::Deny,
-                        reason,
-                        ..approval(call, AnswerScope::Once)
-                    });
-                }
-                Ok(Decision::Cancelled) => return Ok(Asked::Cancelled),
-                Err(error) => return Ok(Asked::Unreachable(error)),
-            }
+        let request = match ask_one(asker, driver, tty, &question).await {
+            One::Answer(request) => request,
+            One::Elsewhere => continue,
+            One::End(asked) => return Ok(asked),
         };
-        let Some(request) = request else { continue };
-        let reaches_further = request.scope != AnswerScope::Once;
+        let scope = request.scope;
         match driver.answer(request).await {
-            Ok(_) => {}
+            Ok(Answered::Recorded) => {}
+            Ok(Answered::Already) => say_what_is_lost(asker, call, scope).await,
             // Somebody else was faster, and what they said stands: driving on goes on from there.
             Err(EngineError::AnsweredOtherwise(_) | EngineError::NotPending(_)) => {
                 asker
@@ -129,12 +119,76 @@ pub async fn ask_all(
             }
             Err(other) => return Err(other),
         }
-        if reaches_further {
+        if scope != AnswerScope::Once {
             let rest = pending.get(n + 1..).unwrap_or_default();
             answer_covered(asker, driver, rest).await?;
         }
     }
     Ok(Asked::Answered)
+}
+
+/// What came of one question.
+enum One {
+    /// This is to be recorded.
+    Answer(AnswerRequest),
+    /// It is settled already.
+    Elsewhere,
+    /// No more is asked.
+    End(Asked),
+}
+
+/// Asks about one call, again where what was said yes to cannot be done.
+async fn ask_one(asker: &mut impl Asker, driver: &Driver, tty: &Tty, question: &Question<'_>) -> One {
+    let call = question.pending;
+    loop {
+        let decided = match decided_here(asker, driver, tty, question).await {
+            Ok(decided) => decided,
+            Err(settled) => return taken_back(asker, tty, call, settled).await,
+        };
+        match decided {
+            Ok(Decision::Once) => return One::Answer(approval(call, AnswerScope::Once)),
+            Ok(Decision::Session) => return One::Answer(approval(call, AnswerScope::Session)),
+            Ok(Decision::Save { rule }) => {
+                if save(asker, driver, &rule).await {
+                    return One::Answer(approval(call, AnswerScope::Saved));
+                }
+            }
+            Ok(Decision::No { reason }) => {
+                return One::Answer(AnswerRequest {
+                    answer: Answer::Deny,
+                    reason,
+                    ..approval(call, AnswerScope::Once)
+                });
+            }
+            Ok(Decision::Cancelled) => return One::End(Asked::Cancelled),
+            Err(error) => return One::End(Asked::Unreachable(error)),
+        }
+    }
+}
+
+/// Tells that a question was taken back. What was read is what is answered (SPEC 3.3): the keys that were meant for it are let by
+/// before anything else is shown that could take them.
+async fn taken_back(asker: &mut impl Asker, tty: &Tty, call: &Pending, settled: Settled) -> One {
+    asker.say(&format!("{}: {}", call.readable, settled.line())).await;
+    match (asker.pass_over(tty).await, settled) {
+        (Ok(Passed::Over), Settled::Approved | Settled::Declined) => One::Elsewhere,
+        // Driving on ends it.
+        (Ok(Passed::Over), Settled::Over) => One::End(Asked::Answered),
+        (Ok(Passed::Cancelled), _) => One::End(Asked::Cancelled),
+        (Err(error), _) => One::End(Asked::Unreachable(error)),
+    }
+}
+
+/// Says what is not recorded of an answer that somebody else gave first: that holds with the reach that they gave it.
+async fn say_what_is_lost(asker: &mut impl Asker, call: &Pending, scope: AnswerScope) {
+    match scope {
+        // A rule that was saved holds, whoever said yes to this call.
+        AnswerScope::Once | AnswerScope::Saved => {}
+        AnswerScope::Session => {
+            let line = "approved from somewhere else first; nothing is allowed for the session";
+            asker.say(&format!("{}: {line}", call.readable)).await;
+        }
+    }
 }
 
 /// What the person decides; or how somebody else settled it before they did.

@@ -93,7 +93,10 @@ impl Driver {
     }
 
     /// Folds what others appended since, as far as the disk tells.
-    pub(crate) async fn catch_up(&mut self) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or what is there does not follow.
+    pub async fn catch_up(&mut self) -> Result<(), EngineError> {
         if self.is_unsaved() {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use super::eprint_line;
 use super::written::{Page, Written};
 use crate::app::App;
-use crate::asking::{Asked, Asker, ask_all, asked_lines, attend, either};
+use crate::asking::{AFTER_TAKE_BACK, Asked, Asker, ask_all, asked_lines, attend, either};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, broken_turn, model_advice};
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
@@ -13,7 +13,7 @@ use crate::schema::Schema;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
 use crate::term::countdown::retry_text;
-use crate::term::tty::Tty;
+use crate::term::tty::{Passed, Tty};
 use crate::usage::Tally;
 use aish_core::Action;
 use aish_core::event::ModelFailed;
@@ -413,6 +413,10 @@ impl Asker for AtTerminal<'_> {
     async fn decide(&mut self, tty: &Tty, question: &Question<'_>, taken_back: Cancel) -> io::Result<Decision> {
         let stop = either(self.front.cancel.clone(), taken_back);
         approval::decide(tty, question, self.look, &stop).await
+    }
+
+    async fn pass_over(&mut self, tty: &Tty) -> io::Result<Passed> {
+        tty.pass_over(AFTER_TAKE_BACK, self.front.cancel.clone()).await
     }
 
     async fn say(&mut self, text: &str) {

@@ -210,6 +210,11 @@ impl Front {
         .await
     }
 
+    /// The same at once, also in the middle of a line: what is being typed is for `run` to take.
+    pub async fn watch_alone<F: Future>(&mut self, run: impl FnOnce(Notices, Cancel) -> F) -> F::Output {
+        self.watch_with(Holder::Other, None, run).await
+    }
+
     /// Reads and shows keys until the person does not type, or stops what comes.
     async fn let_type_on(&mut self) -> Wanted {
         let Some(mut lull) = self.below.as_ref().and_then(Below::lull) else {

@@ -8,7 +8,7 @@ use crate::failure::broken_turn;
 use crate::paths::Environment;
 use crate::term::Look;
 use crate::term::approval::{self, Decision, Question};
-use crate::term::tty::{Line, Person as _, Tty};
+use crate::term::tty::{Line, Passed, Person as _, Tty};
 use crate::usage::{self, Tally};
 use aish_core::message::Part;
 use aish_core::turn::{Step, StopReason, Turn};
@@ -65,12 +65,14 @@ impl Repl {
             Wait::Over => {}
             Wait::Cancelled => return Ok(TurnEnd::Over(StopReason::Cancelled)),
         }
-        if self.waits_for_an_app() {
+        if let Err(error) = self.driver.catch_up().await {
+            return self.failed(&error).await;
+        }
+        if let Some(turn) = self.turn_of_an_app() {
             self.front.say("the conversation waits for its client").await;
-            match self.end_instead().await? {
-                Some(TurnEnd::Over(_)) => {}
-                Some(end) => return Ok(end),
-                None => return Ok(TurnEnd::Waiting),
+            match self.end_for_app(turn).await? {
+                TurnEnd::Over(_) => {}
+                end @ (TurnEnd::Waiting | TurnEnd::Failed) => return Ok(end),
             }
         }
         match self.driver.start(text, parts).await {
@@ -124,21 +126,47 @@ impl Repl {
         Ok(self.end_instead().await?.unwrap_or(TurnEnd::Waiting))
     }
 
-    /// Whether only an app can go on with the open turn, which may be gone for good.
-    fn waits_for_an_app(&self) -> bool {
-        let step = self.driver.session().open_turn().map(Turn::next);
-        matches!(step, Some(Step::AwaitClient(_)))
+    /// The open turn, if only an app can go on with it, which may be gone for good.
+    fn turn_of_an_app(&self) -> Option<u64> {
+        let turn = self.driver.session().open_turn()?;
+        matches!(turn.next(), Step::AwaitClient(_)).then(|| turn.number())
+    }
+
+    /// Ends that turn of an app if the person wants that and the app has not come back while they were asked: what goes on is
+    /// not what they were asked about.
+    async fn end_for_app(&mut self, turn: u64) -> Result<TurnEnd, ReplError> {
+        if !self.wants_to_end().await {
+            return Ok(TurnEnd::Waiting);
+        }
+        if let Err(error) = self.driver.catch_up().await {
+            return self.failed(&error).await;
+        }
+        if self.turn_of_an_app() == Some(turn) {
+            return self.end_turn().await;
+        }
+        self.front
+            .say("not ended: its client has answered meanwhile, and the conversation has gone on")
+            .await;
+        Ok(TurnEnd::Waiting)
     }
 
     /// Ends the open turn if the person wants that; `None` if they do not, or nobody can be asked.
     async fn end_instead(&mut self) -> Result<Option<TurnEnd>, ReplError> {
-        let answer = self.ask_line("end the turn instead? [y/N] ").await;
-        if !answer.is_some_and(|line| line.starts_with(['y', 'Y'])) {
-            return Ok(None);
+        if self.wants_to_end().await {
+            return self.end_turn().await.map(Some);
         }
+        Ok(None)
+    }
+
+    async fn wants_to_end(&mut self) -> bool {
+        let answer = self.ask_line("end the turn instead? [y/N] ").await;
+        answer.is_some_and(|line| line.starts_with(['y', 'Y']))
+    }
+
+    async fn end_turn(&mut self) -> Result<TurnEnd, ReplError> {
         match self.driver.cancel(INTERRUPTED).await {
-            Ok(finished) => Ok(Some(TurnEnd::Over(finished.reason))),
-            Err(error) => self.failed(&error).await.map(Some),
+            Ok(finished) => Ok(TurnEnd::Over(finished.reason)),
+            Err(error) => self.failed(&error).await,
         }
     }
 
@@ -326,6 +354,13 @@ impl Asker for AtPrompt<'_> {
                 let stop = asking::either(cancel, taken_back);
                 approval::decide(tty, question, look, &stop).await
             })
+            .await
+    }
+
+    async fn pass_over(&mut self, tty: &Tty) -> io::Result<Passed> {
+        // What is typed now was begun for the question that is gone: it is no line to type on.
+        self.front
+            .watch_alone(|_, cancel| tty.pass_over(asking::AFTER_TAKE_BACK, cancel))
             .await
     }
 

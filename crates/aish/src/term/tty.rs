@@ -5,7 +5,7 @@
 //! and is put back afterwards.
 
 use super::job;
-use aish_tools::Cancel;
+use aish_tools::{Cancel, cancelled};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -15,6 +15,7 @@ use rustix::termios::{
 use std::fs::{File, OpenOptions};
 use std::future::Future;
 use std::io::{self, Write as _};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Where the controlling terminal is.
@@ -31,6 +32,22 @@ pub enum Line {
     End,
     /// The turn was cancelled meanwhile.
     Cancelled,
+}
+
+/// How keys were passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// For the whole time.
+    Over,
+    /// The turn was cancelled meanwhile.
+    Cancelled,
+}
+
+/// Whether the terminal shows what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Echo {
+    Shown,
+    Hidden,
 }
 
 /// Somebody who can be asked for a line.
@@ -58,6 +75,20 @@ impl Tty {
     /// Its file descriptor, e.g. to ask for its size.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Throws away what was typed, and what is typed for so long, unseen; Ctrl-C still stops the turn.
+    ///
+    /// # Errors
+    /// The terminal failed.
+    pub async fn pass_over(&self, time: Duration, mut cancel: Cancel) -> io::Result<Passed> {
+        // Leaving the mode throws the keys away.
+        let _cooked = Cooked::enter(&self.file, Echo::Hidden)?;
+        Ok(tokio::select! {
+            biased;
+            () = cancelled(&mut cancel) => Passed::Cancelled,
+            () = tokio::time::sleep(time) => Passed::Over,
+        })
     }
 
     /// Any terminal, controlling or not.
@@ -115,10 +146,11 @@ struct Cooked<'a> {
 }
 
 impl<'a> Cooked<'a> {
-    fn enter(file: &'a File) -> io::Result<Self> {
+    fn enter(file: &'a File, echo: Echo) -> io::Result<Self> {
         let before = tcgetattr(file)?;
         let mut cooked = before.clone();
-        cooked.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ISIG;
+        cooked.local_modes |= LocalModes::ICANON | LocalModes::ECHOE | LocalModes::ISIG;
+        cooked.local_modes.set(LocalModes::ECHO, echo == Echo::Shown);
         cooked.input_modes |= InputModes::ICRNL;
         cooked.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
         // Typed-ahead keys are thrown away: nothing typed before the question was shown may answer it.
@@ -136,7 +168,7 @@ impl Drop for Cooked<'_> {
 }
 
 fn ask(file: &File, prompt: &str, wake: &OwnedFd) -> io::Result<Line> {
-    let _cooked = Cooked::enter(file)?;
+    let _cooked = Cooked::enter(file, Echo::Shown)?;
     let mut writer = file;
     writer.write_all(prompt.as_bytes())?;
     let line = read_line(file, wake)?;
@@ -249,6 +281,42 @@ mod tests {
     #[test]
     fn typed_ahead_is_thrown_away() {
         check("y\ny\n", "n\n", Line::Said("n".to_owned()));
+    }
+
+    /// SPEC 3.3: keys that are passed over answer nothing afterwards, and are not shown.
+    #[test]
+    fn keys_are_passed_over() {
+        let (mut master, tty) = terminal();
+        let before = tcgetattr(&tty.file).unwrap();
+        let (_keep, cancel) = watch::channel(false);
+        let (over, stop) = watch::channel(false);
+        let passed = runtime().block_on(async {
+            let passing = tty.pass_over(Duration::from_secs(3600), stop);
+            tokio::pin!(passing);
+            assert!(futures_util::poll!(passing.as_mut()).is_pending());
+            master.write_all(b"y\n").unwrap();
+            over.send_replace(true);
+            passing.await.unwrap()
+        });
+        assert_eq!(passed, Passed::Cancelled);
+        let after = tcgetattr(&tty.file).unwrap();
+        assert_eq!(after.local_modes, before.local_modes);
+        let mut ready = [PollFd::new(&tty.file, PollFlags::IN)];
+        let now = rustix::time::Timespec::default();
+        assert_eq!(poll(&mut ready, Some(&now)).unwrap(), 0, "the keys are still there");
+        let asked = std::thread::spawn(move || {
+            let mut seen = String::new();
+            let mut buffer = [0u8; 256];
+            while !seen.ends_with("sure? ") {
+                let n = master.read(&mut buffer).unwrap();
+                seen.push_str(&String::from_utf8_lossy(&buffer[..n]));
+            }
+            master.write_all(b"n\n").unwrap();
+            (seen, master)
+        });
+        let line = runtime().block_on(tty.ask_line("sure? ".to_owned(), cancel)).unwrap();
+        assert_eq!(line, Line::Said("n".to_owned()));
+        assert_eq!(asked.join().unwrap().0, "sure? ");
     }
 
     /// SPEC 8.7: a cancelled turn takes its question back at once and leaves the terminal as it was.

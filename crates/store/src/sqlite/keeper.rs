@@ -5,9 +5,8 @@
 //! that holds the write lock. Whoever does one thing after the other, as a terminal does, pays for one thread alone. Whoever was told
 //! that something is written reads it: a reading transaction begins after that commit.
 //!
-//! Two things that only read are asked of the first one all the same, and do wait behind its changes: a search, which reads where the
-//! index of words was just written, and whether others have written. Only that connection can tell others' writing from ours; and
-//! while it waits for the lock, whoever holds that has nothing new to show yet.
+//! Whether others have written is asked of the first one all the same, and does wait behind its changes. Only that connection can
+//! tell others' writing from ours; and while it waits for the lock, whoever holds that has nothing new to show yet.
 //!
 //! A thread starts, and the file is opened, with its first job. Jobs are done in the order in which they are sent; changes that wait
 //! one behind the other are made as one group (see [`super::group`]). So a change waits for the lock for no longer than its own
