@@ -121,7 +121,7 @@ impl Driver {
     pub(crate) fn envelope_of(&self, turn: u64) -> Option<Envelope> {
         let mut events = self.session.events().iter().rev();
         let ended = events.find(|event| event.turn == turn && matches!(event.body, Body::TurnEnded(_)))?;
-        Some(self.envelope(ended))
+        Some(self.telling(ended).envelope(ended))
     }
 
     /// What was told of a turn up to that event; nothing where there is none.
@@ -141,12 +141,11 @@ impl Driver {
         }
         let mut telling = Telling::default();
         let events = self.session.events().iter();
-        let told = events.filter(|event| event.turn == turn.number()).filter(|event| {
+        let told = events.filter(|event| event.turn == turn.number()).filter_map(|event| {
             telling.take(event);
-            telling.tells(event)
+            Some((event.seq, telling.at(event)?))
         });
-        let last = told.last()?;
-        Some((last.seq, self.envelope(last)))
+        told.last()
     }
 
     /// Where the session stands now.
@@ -156,10 +155,6 @@ impl Driver {
         }
         let told = self.last_told();
         told.map_or(Standing::Running, |(_, envelope)| Standing::Told(Box::new(envelope)))
-    }
-
-    fn envelope(&self, at: &Event) -> Envelope {
-        self.telling(at).envelope(at)
     }
 
     /// What is told of a turn up to one of its events.

@@ -1,8 +1,8 @@
 //! What a client is told of a turn at each of its waits and at its end, folded from the events one by one: nothing that comes later
 //! changes it (SPEC 9.4).
 //!
-//! The fold keeps what the last reply called and how far that has got, not what calls gave: it stays small however long a turn is,
-//! so that a reader of a session can have one of its own and needs no session in memory.
+//! The fold keeps what the last reply called and how far that has got, and of all before it the names of the tools alone: it stays
+//! small beside its turn, so that a reader of a session can have one of its own and needs no session in memory.
 
 use crate::standing::{AnswerTo, Envelope, Final, Waited, Waiting};
 use aish_core::event::{Answer, Body, CallGated, CallSource, Event, ReplyStop, Suspended, ToolCall};
@@ -43,8 +43,8 @@ pub struct Telling {
     model: String,
     /// Those of the last reply: all others have their results.
     calls: Vec<ToldCall>,
-    /// Which calls ran or were handed to the client, in order, and their tools.
-    used: Vec<(CallId, String)>,
+    /// The tools of the calls that ran or were handed to the client, in order.
+    used: Vec<String>,
     text: ReplyText,
 }
 
@@ -65,6 +65,8 @@ struct ToldCall {
     gated: Option<CallGated>,
     answered: Option<Answer>,
     asks: Vec<String>,
+    /// It ran, or was handed to the client.
+    is_used: bool,
 }
 
 impl ToldCall {
@@ -144,6 +146,7 @@ impl Telling {
                 gated: None,
                 answered: None,
                 asks: Vec::new(),
+                is_used: false,
             });
         } else if let Body::CallGated(data) = &event.body {
             self.with(&data.call_id, |call| call.gated = Some(data.clone()));
@@ -184,12 +187,8 @@ impl Telling {
 
     /// What the event that was taken last tells the client; `None` where it tells nothing, or the turn was not seen whole.
     pub fn at(&self, event: &Event) -> Option<Envelope> {
-        self.tells(event).then(|| self.envelope(event))
-    }
-
-    /// Whether the event that was taken last tells the client something.
-    pub(crate) fn tells(&self, event: &Event) -> bool {
-        self.is_whole() && event.turn == self.turn && (tells_always(event) || self.asks_with(event))
+        let tells = self.is_whole() && event.turn == self.turn && (tells_always(event) || self.asks_with(event));
+        tells.then(|| self.envelope(event))
     }
 
     /// Whether the turn of the events that were taken last was seen from its beginning on.
@@ -233,7 +232,7 @@ impl Telling {
             session: at.session.clone(),
             turn: at.turn,
             model: self.model.clone(),
-            tools_used: self.used.iter().map(|(_, tool)| tool.clone()).collect(),
+            tools_used: self.used.clone(),
             reply: waited.unwrap_or_else(|| {
                 Waiting::ForNothing(Final {
                     reply: self.text.whole(),
@@ -258,10 +257,10 @@ impl Telling {
     }
 
     fn used(&mut self, id: &CallId) {
-        let is_new = self.used.iter().all(|(known, _)| known != id);
-        if let Some(call) = self.call(id).filter(|_| is_new) {
-            let tool = call.call.function.name.clone();
-            self.used.push((id.clone(), tool));
+        let call = self.calls.iter_mut().rev().find(|call| call.call.id == *id);
+        if let Some(call) = call.filter(|call| !call.is_used) {
+            call.is_used = true;
+            self.used.push(call.call.function.name.clone());
         }
     }
 

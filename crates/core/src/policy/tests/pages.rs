@@ -34,7 +34,7 @@ fn modes_over_pages() {
     }
 }
 
-/// SPEC 5.2: a page can talk a model into putting what it found in other conversations into an address: once it has found something,
+/// SPEC 5.2: a page can talk a model into putting what it found in other conversations into an address: once it has searched them,
 /// `auto` asks about every page, also where one leads. What the user allowed stays allowed.
 #[test]
 fn pages_after_what_was_recalled() {
