@@ -85,18 +85,22 @@ class Server:
         self.log = open(home / "serve.log", "w+")
         self.process = subprocess.Popen(command, env=env, cwd=home, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         atexit.register(self.process.kill)
-        self.port = self.bound(began, home / "serve.log")
+        log = home / "serve.log"
+        self.port = self.bound(began, log)
         while self.get("/readyz")[0] != 200:
-            time.sleep(LOOK_S)
+            self.look_again(began, log)
         self.ready_s = time.perf_counter() - began
         self.pid = self.process.pid
 
     def bound(self, began, log):
         while not (said := re.search(r"listening on http://127\.0\.0\.1:(\d+)", log.read_text())):
-            if self.process.poll() is not None or time.perf_counter() - began > START_S_MAX:
-                sys.exit(f"bench: the server did not start: {log.read_text()}")
-            time.sleep(LOOK_S)
+            self.look_again(began, log)
         return int(said[1])
+
+    def look_again(self, began, log):
+        if self.process.poll() is not None or time.perf_counter() - began > START_S_MAX:
+            sys.exit(f"bench: the server did not start: {log.read_text()}")
+        time.sleep(LOOK_S)
 
     def get(self, path):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_S_MAX)

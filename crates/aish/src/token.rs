@@ -82,7 +82,7 @@ impl Entry {
             Wanted::Nobody if address.ip().is_loopback() => Ok(Self { token: None }),
             Wanted::Nobody => {
                 let message = format!("--no-token is for this machine itself; {} is not", address.ip());
-                Err(Failure::usage(message).hint(format!("e.g. 127.0.0.1:{}", address.port())))
+                Err(Failure::usage(message).hint("listen at 127.0.0.1, or leave out --no-token"))
             }
         }
     }

@@ -98,6 +98,16 @@ impl SqliteStore {
         keeper: &Keeper,
         work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let replied = self.start(keeper, work)?;
+        replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
+    }
+
+    /// Has a thread begin with it, and gives where its outcome will be told.
+    fn start<T: Send + 'static>(
+        &self,
+        keeper: &Keeper,
+        work: impl FnOnce(&mut Ledger) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<oneshot::Receiver<Result<T, StoreError>>, StoreError> {
         let (reply, replied) = oneshot::channel();
         let unfinished = keeper.begin();
         let job = Job::Alone(Box::new(move |ledger| {
@@ -107,7 +117,7 @@ impl SqliteStore {
             let _ = reply.send(result);
         }));
         self.send(keeper, job)?;
-        replied.await.unwrap_or_else(|closed| Err(self.thread_failed(closed)))
+        Ok(replied)
     }
 
     async fn read<T: Send + 'static>(
@@ -153,19 +163,13 @@ impl SqliteStore {
     async fn load_decoded(&self, session: &SessionId, after_seq: u64) -> Result<Vec<Event>, StoreError> {
         // Unbounded: all of it is asked for, and a slow reader must not hold up the thread.
         let (hand_on, mut batches) = unbounded_channel::<Batch>();
-        let (reply, replied) = oneshot::channel();
         let wanted = session.clone();
-        let keeper = self.for_reading();
-        let unfinished = keeper.begin();
-        let job = Job::Alone(Box::new(move |ledger| {
-            let result = ledger.load(&wanted, after_seq, &mut |batch| match hand_on.send(batch) {
+        let replied = self.start(self.for_reading(), move |ledger| {
+            ledger.load(&wanted, after_seq, &mut |batch| match hand_on.send(batch) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
-            });
-            drop(unfinished);
-            let _ = reply.send(result);
-        }));
-        self.send(keeper, job)?;
+            })
+        })?;
         let mut events = Vec::new();
         while let Some(batch) = batches.recv().await {
             batch.decode_into(session, &mut events)?;

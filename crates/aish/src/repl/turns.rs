@@ -123,7 +123,10 @@ impl Repl {
     /// Nothing can be said in a session whose turn is open: one that cannot go on must at least be ended.
     async fn directory_gone(&mut self, gone: &Gone) -> Result<TurnEnd, ReplError> {
         self.front.say(&gone.to_string()).await;
-        Ok(self.end_instead().await?.unwrap_or(TurnEnd::Waiting))
+        if self.wants_to_end().await {
+            return self.end_turn().await;
+        }
+        Ok(TurnEnd::Waiting)
     }
 
     /// The open turn, if only an app can go on with it, which may be gone for good.
@@ -150,14 +153,7 @@ impl Repl {
         Ok(TurnEnd::Waiting)
     }
 
-    /// Ends the open turn if the person wants that; `None` if they do not, or nobody can be asked.
-    async fn end_instead(&mut self) -> Result<Option<TurnEnd>, ReplError> {
-        if self.wants_to_end().await {
-            return self.end_turn().await.map(Some);
-        }
-        Ok(None)
-    }
-
+    /// No where nobody can be asked.
     async fn wants_to_end(&mut self) -> bool {
         let answer = self.ask_line("end the turn instead? [y/N] ").await;
         answer.is_some_and(|line| line.starts_with(['y', 'Y']))

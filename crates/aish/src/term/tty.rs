@@ -112,11 +112,7 @@ impl Person for Tty {
         tokio::select! {
             line = &mut answer => return line.unwrap_or_else(|_| Err(gone())),
             // A sender that is gone can no longer cancel: then only the answer counts.
-            () = async {
-                if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            } => {}
+            () = cancelled(&mut cancel) => {}
         }
         // Closing the pipe wakes the thread. It is waited for, so that the terminal is back in its mode.
         drop(waker);

@@ -59,10 +59,14 @@ impl Ledger {
             Err(Undone::All(failure)) => failure,
         };
         self.drop_if_broken(&failure);
+        // The failure itself, with what caused it, is the last one's; the others are told the same.
+        let Some(last) = group.pop() else { return };
         for change in group {
             let told = failure.again().explain(change.attempt(), &self.path);
             change.answer(Err(told));
         }
+        let attempt = last.attempt();
+        last.answer(Err(failure.explain(attempt, &self.path)));
     }
 
     fn make(&mut self, group: &mut [Box<dyn Change>]) -> Result<Vec<Result<(), Failure>>, Undone> {
