@@ -258,7 +258,7 @@ mod tests {
         assert!(check(&"m".repeat(MODEL_CHARS_MAX)).is_ok());
         let refused = check(&"m".repeat(MODEL_CHARS_MAX + 1)).unwrap_err();
         assert_eq!(refused.kind().status(), 422);
-        assert!(format!("{refused:?}").contains("`model` is longer than 200 characters"));
+        assert_eq!(refused.message(), "`model` is longer than 200 characters");
     }
 
     /// SPEC 9.8: the reason for a no is a sentence, in characters of any length.

@@ -155,12 +155,8 @@ fn kept_alive(
     frames: impl Stream<Item = Result<Bytes, Infallible>> + Send,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
     unfold(Box::pin(frames), async |mut frames| {
-        let frame = match frames.next().now_or_never() {
-            Some(frame) => frame,
-            None => tokio::time::timeout(Duration::from_secs(KEEP_ALIVE_S), frames.next())
-                .await
-                .unwrap_or(Some(Ok(Bytes::from_static(frame::KEEP_ALIVE)))),
-        };
+        let frame = tokio::time::timeout(Duration::from_secs(KEEP_ALIVE_S), frames.next()).await;
+        let frame = frame.unwrap_or(Some(Ok(Bytes::from_static(frame::KEEP_ALIVE))));
         Some((frame?, frames))
     })
 }
