@@ -119,7 +119,7 @@ impl Document {
             (data: `Delta`; no id), `envelope`, and `error` (data: `Error`).";
         // The schema is of one event, as OpenAPI 3.2 has it and readers of 3.1 take it.
         let event = json!({
-            "id": {"type": "string", "pattern": "^[0-9]+$"},
+            "id": {"type": "string", "pattern": "^[0-9]+(\\.e)?$"},
             "event": {"type": "string"},
             "data": {"type": "string", "contentMediaType": "application/json"},
         });
@@ -361,7 +361,7 @@ fn listings(all: &mut Document) {
             kinds: vec![Kind::NotFound, Kind::InvalidRequest],
         },
     );
-    let frames = all.stream("Server-sent events, for ever: those after one place, then each as it happens, and after each that says where the turn stands its envelope, under the same id.");
+    let frames = all.stream("Server-sent events, for ever: those after one place, then each as it happens, and after each that says where the turn stands its envelope, whose id is that of the event and `.e`.");
     all.add(
         ("get", EVENTS),
         Operation {
@@ -373,8 +373,9 @@ fn listings(all: &mut Document) {
                 parameter(
                     "header",
                     "Last-Event-ID",
-                    "The same, and before it: where a stream that broke is gone on with.",
-                    json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
+                    "The same, and before it: the id that was read last of a stream that broke. Without `.e`, the envelope of that event \
+                        is sent as well.",
+                    json!({"type": "string", "pattern": "^[0-9]{1,18}(\\.e)?$"}),
                 ),
             ],
             request: None,

@@ -6,12 +6,14 @@
 //! is cut by the listener, whoever falls behind by a whole ring is cut here, and no turn waits for either.
 //!
 //! Of a session, each event that says where a turn stands is followed by that envelope, which is folded from the events that the
-//! reader was sent ([`Telling`]): what races in the session can neither lose nor repeat one.
+//! reader was sent ([`Telling`]): what races in the session can neither lose nor repeat one. Nor can a cut between the two: an
+//! envelope has an id of its own, so that a reader that comes back says whether it has it ([`Place`]).
 
 mod frame;
 
 #[cfg(test)]
 pub(crate) use frame::Delta;
+pub(crate) use frame::OF_ENVELOPE;
 
 use crate::error::ApiError;
 use crate::pages::Pages;
@@ -52,6 +54,14 @@ pub(crate) struct Streams {
     reading: Arc<Semaphore>,
 }
 
+/// Where the reader of a session was when it comes.
+pub(crate) struct Place {
+    /// The last event that it has; 0 before the first.
+    pub(crate) last: u64,
+    /// That event, where the reader may have been cut before its envelope.
+    pub(crate) untold: Option<RawEvent>,
+}
+
 /// What a stream is of.
 enum Scope {
     /// One turn after one request, up to what the request comes to; the place of that request.
@@ -81,8 +91,10 @@ struct Follower {
     phase: Phase,
     /// The last event that was sent, or that the reader had.
     last: u64,
-    /// The event whose envelope was sent last.
+    /// The event whose envelope was sent last, or that the reader had.
     last_told: u64,
+    /// An event that the reader has, whose envelope comes before everything else.
+    untold: Option<RawEvent>,
     /// Up to where the ledger was read again: an event that was told of is there.
     read_until: u64,
     pages: Pages,
@@ -114,10 +126,15 @@ impl Streams {
         respond(Follower::new(self, place, (scope, phase)))
     }
 
-    /// The stream of a session after one of its events.
-    pub(crate) fn of_session(&self, place: (SessionId, u64)) -> Response {
+    /// The stream of a session from where its reader was.
+    pub(crate) fn of_session(&self, session: SessionId, place: Place) -> Response {
         let scope = Scope::Session(Box::default());
-        respond(Follower::new(self, place, (scope, Phase::Reading(None))))
+        let follower = Follower::new(self, (session, place.last), (scope, Phase::Reading(None)));
+        respond(Follower {
+            last_told: if place.untold.is_some() { 0 } else { place.last },
+            untold: place.untold,
+            ..follower
+        })
     }
 }
 
@@ -173,6 +190,7 @@ impl Follower {
             phase,
             last,
             last_told: 0,
+            untold: None,
             read_until: 0,
             pages: Pages::new(),
             frames: VecDeque::new(),
@@ -198,6 +216,11 @@ impl Follower {
     async fn read(&mut self, reader: Option<Reader>) {
         // It is never closed.
         let _place = Arc::clone(&self.reading).acquire_owned().await;
+        if let Some(event) = self.untold.take()
+            && let Err(error) = self.tell(&event).await
+        {
+            return self.fail(error);
+        }
         let page = self
             .pages
             .next(&self.conversations, (&self.session, self.last), usize::MAX)

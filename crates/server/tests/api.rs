@@ -8,6 +8,8 @@ mod answers;
 mod bench;
 #[path = "api/conversations.rs"]
 mod conversations;
+#[path = "api/cuts.rs"]
+mod cuts;
 #[path = "api/exposition.rs"]
 mod exposition;
 #[path = "api/frames.rs"]

@@ -7,6 +7,8 @@ use aish_core::id::SessionId;
 use aish_engine::{Conversations, Envelope, Live, Notice, RawEvent, ServeError};
 use serde::Serialize;
 
+/// What the id of an envelope has after the place of its event: whoever was cut between the two says by it which of them they have.
+pub(crate) const OF_ENVELOPE: &str = ".e";
 /// Says that the stream still lives.
 pub(super) const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 /// What an event is called whose kind is no word.
@@ -128,9 +130,9 @@ pub(super) fn envelope(told: Envelope) -> Vec<u8> {
     named("envelope", &line)
 }
 
-/// The same after the event that says so, under whose place it is.
+/// The same after the event that says so, under the id that comes after that one's.
 pub(super) fn told(seq: u64, told: Envelope) -> Vec<u8> {
-    let mut frame = format!("id: {seq}\n").into_bytes();
+    let mut frame = format!("id: {seq}{OF_ENVELOPE}\n").into_bytes();
     frame.extend(envelope(told));
     frame
 }

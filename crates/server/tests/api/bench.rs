@@ -93,6 +93,12 @@ impl Bench {
         self.post("/api/chat", &message(text, tools)).await.accepted()
     }
 
+    /// How many events a session has.
+    pub async fn event_count(&self, session: &str) -> u64 {
+        let page = self.get(&format!("/api/sessions/{session}?limit=1")).await.accepted();
+        page["session"]["events"].as_u64().unwrap()
+    }
+
     /// Gives a result of what that envelope waits for.
     pub async fn answer(&self, pending: &Value, content: &str) -> Answer {
         let body = json!({"call_id": pending["call_id"], "content": content});

@@ -10,6 +10,7 @@ use serde_json::Value;
 /// A frame that is not a comment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
+    /// The place in its id: its own, or that of the event whose envelope it is.
     pub id: Option<u64>,
     pub event: String,
     pub data: Value,
@@ -76,6 +77,12 @@ impl Frames {
         }
     }
 
+    /// What is there already, as it came.
+    pub fn at_once(&mut self) -> String {
+        self.settle();
+        std::mem::take(&mut self.text)
+    }
+
     /// What comes next, as it comes.
     pub async fn piece(&mut self) -> String {
         assert_eq!(self.text, "");
@@ -115,6 +122,7 @@ impl Frames {
 }
 
 fn read(frame: &str) -> Option<Frame> {
+    let mut is_of_envelope = false;
     let mut read = Frame {
         id: None,
         event: String::new(),
@@ -123,7 +131,11 @@ fn read(frame: &str) -> Option<Frame> {
     for line in frame.lines() {
         let (field, value) = line.split_once(": ").unwrap();
         match field {
-            "id" => read.id = Some(value.parse().unwrap()),
+            "id" => {
+                let of_envelope = value.strip_suffix(".e");
+                is_of_envelope = of_envelope.is_some();
+                read.id = Some(of_envelope.unwrap_or(value).parse().unwrap());
+            }
             "event" => value.clone_into(&mut read.event),
             "data" => {
                 assert_eq!(read.data, Value::Null, "two lines of data: {frame}");
@@ -133,6 +145,8 @@ fn read(frame: &str) -> Option<Frame> {
             other => panic!("{other}: {frame}"),
         }
     }
+    let is_envelope = read.event == "envelope";
+    assert!(read.id.is_none() || is_of_envelope == is_envelope, "{frame}");
     Some(read)
 }
 

@@ -162,7 +162,7 @@ fn say_where_it_stands(ledger: &[Value]) -> Vec<Option<u64>> {
 }
 
 /// SPEC 9.4, 9.8: however answers race, a reader that is there and one that comes at any place are told one envelope for each event
-/// that says where the turn stands, under its place and right behind it.
+/// that says where the turn stands, under its place and right behind it; also for the event that it has, being cut there.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_envelope_for_each() {
     const CALLS: usize = 20;
@@ -190,7 +190,7 @@ async fn one_envelope_for_each() {
     assert_eq!(first.last().unwrap().data, waits);
     for after in 0..last {
         let frames = Frames::of(&bench, &session, after).await.until_told(last).await;
-        let rest = first.iter().filter(|frame| frame.id > Some(after)).cloned();
+        let rest = first.iter().filter(|frame| frame.id >= Some(after)).cloned();
         assert_eq!(envelopes(&frames), rest.collect::<Vec<_>>(), "after {after}");
         for pair in frames.windows(2).filter(|pair| pair[1].event == "envelope") {
             assert_eq!(pair[0].id, pair[1].id);
@@ -352,6 +352,10 @@ async fn refused() {
     check("1000000", "has no event 1000000").await;
     check("-1", "Last-Event-ID").await;
     check("first", "Last-Event-ID").await;
+    check("e", "Last-Event-ID").await;
+    check(".e", "Last-Event-ID").await;
+    check("1.e.e", "Last-Event-ID").await;
+    check("1000000.e", "has no event 1000000").await;
     check("18446744073709551615", "Last-Event-ID").await;
     let unknown = bench.get("/api/sessions/nobody/events").await;
     unknown.refused(404, "not_found", "nobody");
