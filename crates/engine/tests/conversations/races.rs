@@ -8,7 +8,7 @@ use crate::house::{
 };
 use crate::rng::{Rng, SeedOnPanic};
 use crate::support::watched::{Fate, Watched};
-use crate::support::{World, another_owner, results, within};
+use crate::support::{World, another_owner, results, told as told_in, within};
 use aish_core::event::{Body, Draft, ResultEnd, Resumed, ToolResult};
 use aish_core::id::SessionId;
 use aish_core::session::Session;
@@ -33,7 +33,8 @@ const CALLS: usize = 3;
 /// What one client does in a story.
 const DEEDS: usize = 12;
 
-/// SPEC 9.4, 9.5: of racing answers, on one server or several, exactly one wins; all the others are told that it was another.
+/// SPEC 9.4, 9.5: of racing answers, on one server or several, exactly one wins; all the others are told that it was another, and the
+/// model is told the one that won alone, once.
 #[tokio::test]
 async fn exactly_one_answer_wins() {
     for ledger in Ledger::all() {
@@ -48,6 +49,9 @@ async fn exactly_one_answer_wins() {
                 .chain([Act::text("done")]),
         );
         let mut envelope = here.chat(asks("?")).await.unwrap();
+        let mut won: Vec<(String, String)> = Vec::new();
+        // What the models of both were told until now.
+        let mut before = [&here, &there].map(|house| house.world.model.asked().len());
         for round in 0..10 {
             let waited = for_tool(&envelope);
             let racing = (0..RACERS).map(|n| {
@@ -75,10 +79,21 @@ async fn exactly_one_answer_wins() {
             let [(winner, next)] = &winners[..] else {
                 panic!("{} won", winners.len())
             };
+            won.push((waited.call_id.to_string(), format!("{round} by {winner}")));
             let session = here.session(&envelope.session).await;
-            let outputs: Vec<&str> = results(&session).iter().map(|result| result.output.as_str()).collect();
-            assert_eq!(outputs.len(), round + 1);
-            assert_eq!(outputs.last(), Some(&format!("{round} by {winner}").as_str()));
+            let written = results(&session).into_iter().map(|result| {
+                let output = result.output.clone();
+                (result.tool_call_id.to_string(), output)
+            });
+            assert_eq!(written.collect::<Vec<_>>(), won);
+            // Whichever process took the answer has asked its model, and told it of no other.
+            let mut asked = Vec::new();
+            for (house, before) in [&here, &there].into_iter().zip(&mut before) {
+                let all = house.world.model.asked();
+                asked.extend(all[*before..].iter().map(|asked| told_in(&asked.messages)));
+                *before = all.len();
+            }
+            assert_eq!(asked, [won.clone()]);
             envelope = next.clone();
         }
         let cancelled = here.conversations.cancel(envelope.session.as_str()).await.unwrap();
