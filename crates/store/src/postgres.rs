@@ -2,8 +2,9 @@
 //!
 //! [`PostgresStore`] keeps the contract of [`Store`] with every replica as one more process: of two appends one wins, a lease
 //! has one holder, and a continuation is claimed once, whichever of them asks. It connects with the first command; the tables
-//! are made or brought to this version then. A database that restarts, or a connection that breaks, is waited for, for a
-//! bounded time; what was being appended then is found out, not guessed.
+//! are made or brought to this version then, unless the store is [only to look](PostgresStore::only_looking). A database that
+//! restarts, or a connection that breaks, is waited for, for a bounded time; what was being appended then is found out, not
+//! guessed.
 //!
 //! What is where: `address` where it is, `password` what lets us in, `tls` its encryption, `pool` connections and patience, `schema` the tables, `write`
 //! appends, `placing` their one statement, `derived` the indexes, `rebuild` them again, `lease` leases, `read` loading and listing, `waiting` what is asked about turns that wait and
@@ -39,6 +40,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use lease::{Claim, ClockOffset};
 use news::News;
 use pool::Pool;
+use schema::Tables;
 use std::sync::Arc;
 use write::{Append, Known};
 
@@ -60,18 +62,45 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::Io`] if connections cannot be prepared.
     pub fn new(url: PostgresUrl) -> Result<Self, StoreError> {
-        Ok(Self {
-            pool: Pool::new(url)?,
+        Ok(Self::over(Pool::new(url, Tables::Made)?))
+    }
+
+    /// The ledger at `url` for those who only look at it, which may be everybody's: no table is made or changed and no
+    /// event written. Commands fail with [`StoreError::Format`] where the tables are not of this version, and so does
+    /// whatever would write. Nothing is connected to until the first command.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if connections cannot be prepared.
+    pub fn only_looking(url: PostgresUrl) -> Result<Self, StoreError> {
+        Ok(Self::over(Pool::new(url, Tables::LookedAt)?))
+    }
+
+    fn over(pool: Pool) -> Self {
+        Self {
+            pool,
             offset: Arc::default(),
             news: Arc::new(News::new()),
             known: Arc::default(),
             given_back: Arc::default(),
-        })
+        }
     }
 
     /// Where the database is, without its password.
     pub fn url(&self) -> &PostgresUrl {
         &self.pool.url
+    }
+
+    /// Whether the database has tables yet, which then are of this version. None are made.
+    ///
+    /// # Errors
+    /// It does not answer, is too old, or its tables are of another version.
+    pub async fn has_tables(&self) -> Result<bool, StoreError> {
+        self.pool
+            .run_as_found("looking at", |client| {
+                let url = self.pool.url.clone();
+                async move { schema::are_there(client, &url).await }.boxed()
+            })
+            .await
     }
 
     /// Whether the database answers and its tables are of this version.

@@ -70,6 +70,15 @@ impl Failure {
         }
     }
 
+    /// True when it would have written where nothing may be.
+    pub(super) fn is_read_only(&self) -> bool {
+        match self {
+            Self::Sql(error) => error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION),
+            Self::Unknown(failure) => failure.is_read_only(),
+            Self::Store(_) | Self::Pool(_) | Self::Late(_) | Self::Raced => false,
+        }
+    }
+
     /// True when the work failed for a reason of its own: the connection is as good as before.
     pub(super) fn leaves_connection(&self) -> bool {
         matches!(self, Self::Store(_) | Self::Raced)
@@ -171,7 +180,8 @@ fn tell(error: &Error) -> String {
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         ". Make it with `createdb`"
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        ". Its user must own the schema `aish`, or may make one: GRANT CREATE ON DATABASE … TO …"
+        ". Its user must own the schema `aish`, or may make one: GRANT CREATE ON DATABASE … TO …; to look only, \
+         GRANT USAGE ON SCHEMA aish and SELECT ON ALL TABLES IN SCHEMA aish are enough"
     } else if *code == SqlState::DISK_FULL {
         ". The database's disk is full"
     } else {

@@ -3,6 +3,8 @@
 //! There are at most [`CONNECTIONS_MAX`], made when they are needed. A piece of work gets one for a bounded time. If the
 //! connection fails, or the database says that it may go better in a moment (it restarts, or a deadlock was cut), the whole piece
 //! is tried again with growing pauses, until [`PATIENCE_MS`] are over: pieces of work are written so that this is harmless.
+//! Connections of a ledger that is only looked at are read-only, whatever the work: it is the database that refuses what would
+//! write.
 //!
 //! | wait | limit |
 //! |---|---|
@@ -15,7 +17,7 @@
 
 use super::address::PostgresUrl;
 use super::fail::Failure;
-use super::schema;
+use super::schema::{self, Tables};
 use crate::StoreError;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, RecyclingMethod, Runtime};
 use futures_util::future::BoxFuture;
@@ -52,14 +54,24 @@ const PAUSE_MS_MAX: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     pub(super) url: PostgresUrl,
+    tables: Tables,
     connections: deadpool_postgres::Pool,
     /// Set once the database was found to be a ledger of this version.
     is_prepared: Arc<OnceCell<()>>,
 }
 
+/// What a piece of work finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Tables of this version.
+    Prepared,
+    /// Whatever is there.
+    AsFound,
+}
+
 impl Pool {
     /// Connects nowhere yet.
-    pub(super) fn new(url: PostgresUrl) -> Result<Self, StoreError> {
+    pub(super) fn new(url: PostgresUrl, tables: Tables) -> Result<Self, StoreError> {
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -70,8 +82,11 @@ impl Pool {
             .create_timeout(Some(Duration::from_millis(CREATE_MS)))
             .recycle_timeout(Some(Duration::from_millis(CREATE_MS)))
             .runtime(Runtime::Tokio1)
-            .post_create(Hook::async_fn(|client, _| {
-                Box::pin(async move { client.batch_execute(&settings()).await.map_err(HookError::Backend) })
+            .post_create(Hook::async_fn(move |client, _| {
+                Box::pin(async move {
+                    let told = client.batch_execute(&settings(tables)).await;
+                    told.map_err(HookError::Backend)
+                })
             }))
             .build()
             .map_err(|error| StoreError::Io {
@@ -80,6 +95,7 @@ impl Pool {
             })?;
         Ok(Self {
             url,
+            tables,
             connections,
             is_prepared: Arc::default(),
         })
@@ -92,6 +108,24 @@ impl Pool {
         attempt: &str,
         work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
     ) -> Result<T, StoreError> {
+        self.patiently(attempt, Stage::Prepared, work).await
+    }
+
+    /// The same before anybody has looked at the tables, or made them.
+    pub(super) async fn run_as_found<T>(
+        &self,
+        attempt: &str,
+        work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
+    ) -> Result<T, StoreError> {
+        self.patiently(attempt, Stage::AsFound, work).await
+    }
+
+    async fn patiently<T>(
+        &self,
+        attempt: &str,
+        stage: Stage,
+        work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
+    ) -> Result<T, StoreError> {
         let patience_ms = if self.is_prepared.initialized() {
             PATIENCE_MS
         } else {
@@ -100,10 +134,16 @@ impl Pool {
         let until = Instant::now() + Duration::from_millis(patience_ms);
         let mut pause_ms = PAUSE_MS_MIN;
         loop {
-            let failure = match self.once(&work).await {
+            let failure = match self.once(stage, &work).await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
+            if self.tables == Tables::LookedAt && failure.is_read_only() {
+                return Err(StoreError::Format(format!(
+                    "{attempt} the ledger {}: it was opened to look at, and nothing can be written to it",
+                    self.url
+                )));
+            }
             if !failure.is_passing() || Instant::now() >= until {
                 return Err(failure.explain(attempt, &self.url));
             }
@@ -114,13 +154,19 @@ impl Pool {
 
     async fn once<T>(
         &self,
+        stage: Stage,
         work: &(impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync),
     ) -> Result<T, Failure> {
         let mut connection = self.connections.get().await?;
         let all = async {
-            self.is_prepared
-                .get_or_try_init(|| schema::prepare(&mut connection))
-                .await?;
+            match stage {
+                Stage::Prepared => {
+                    self.is_prepared
+                        .get_or_try_init(|| schema::prepare(&mut connection, self.tables, &self.url))
+                        .await?;
+                }
+                Stage::AsFound => {}
+            }
             work(&mut connection).await
         };
         let result = timeout(Duration::from_millis(WORK_MS), all)
@@ -139,13 +185,19 @@ impl Pool {
 /// What every connection is told once. Where the database is told to answer a commit before it is on the disk, it is not for
 /// us: a server that crashes must not take back what was acknowledged while this process lives on. What waits for a replica as
 /// well is left to it.
-fn settings() -> String {
+fn settings(tables: Tables) -> String {
+    let only_looks = match tables {
+        // What the database is told for everybody holds.
+        Tables::Made => "",
+        Tables::LookedAt => "SET default_transaction_read_only = on;",
+    };
     format!(
         "SET statement_timeout = {STATEMENT_MS};
          SET lock_timeout = {LOCK_WAIT_MS};
          SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS};
          SET client_min_messages = error;
          SET default_transaction_isolation = 'read committed';
+         {only_looks}
          SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
     )
 }

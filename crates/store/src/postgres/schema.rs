@@ -2,11 +2,13 @@
 //!
 //! They live in a schema of their own, `aish`, so that a database may be shared with others. `aish.format` counts the migrations
 //! it has seen. A migration, once released, is never changed: a new one is added behind it. Of several servers that start at
-//! once one migrates, under an advisory lock, and the others see it done.
+//! once one migrates, under an advisory lock, and the others see it done. Whoever only looks makes and migrates nothing:
+//! what is there must be of this version.
 //!
 //! **Text to the byte.** PostgreSQL's text holds every character but NUL, and `jsonb` would not keep the order of keys: an
 //! event's data is text, and a content with NUL in it is kept in `exact` as well, as bytes. Ids sort by their bytes.
 
+use super::address::PostgresUrl;
 use super::fail::Failure;
 use crate::StoreError;
 use deadpool_postgres::{GenericClient, Object, Transaction};
@@ -14,8 +16,11 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 /// What each version added, from version 1.
 const MIGRATIONS: [&str; 1] = [V1];
 
-/// The first PostgreSQL that has all that is asked of it.
-const SERVER_VERSION_MIN: i32 = 120_000;
+/// The first PostgreSQL that is served. The one before has all that is asked of it as well (`MATERIALIZED`), but gets no
+/// repairs any more.
+const SERVER_VERSION_MIN: i32 = 130_000;
+/// What a version of PostgreSQL is counted in.
+const SERVER_VERSION_UNIT: i32 = 10_000;
 
 /// `aish` in ASCII: whoever migrates holds this lock.
 const MIGRATION_LOCK: i64 = 0x6169_7368;
@@ -94,8 +99,42 @@ CREATE TABLE aish.requests (
 );
 "#;
 
-/// Brings the database to this version.
-pub(super) async fn prepare(client: &mut Object) -> Result<(), Failure> {
+/// What is done where the tables are not there, or of an earlier version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tables {
+    /// They are made, or brought to this version: a server's.
+    Made,
+    /// Nothing: they may be everybody's, and whoever asks only wants to look.
+    LookedAt,
+}
+
+/// Brings the database to this version, or says why it cannot be looked at.
+pub(super) async fn prepare(client: &mut Object, tables: Tables, url: &PostgresUrl) -> Result<(), Failure> {
+    match tables {
+        Tables::Made => make(client).await,
+        Tables::LookedAt if are_there(client, url).await? => Ok(()),
+        Tables::LookedAt => Err(format_error(format!(
+            "there is no ledger in {url}, and looking makes none: `aish serve` makes its tables when it starts. Is it the \
+             right database?"
+        ))),
+    }
+}
+
+/// Whether there are tables, which then are of this version. Nothing is changed.
+pub(super) async fn are_there(client: &Object, url: &PostgresUrl) -> Result<bool, Failure> {
+    check_server(client).await?;
+    match reached(client).await? {
+        None => Ok(false),
+        Some(version) if version == MIGRATIONS.len() => Ok(true),
+        Some(version) => Err(format_error(format!(
+            "the ledger in {url} is of an earlier aish (format {version}; this one reads {}), and looking changes nothing. \
+             Start `aish serve` of this version once, which brings it up to date, or look with the aish that serves it",
+            MIGRATIONS.len()
+        ))),
+    }
+}
+
+async fn make(client: &mut Object) -> Result<(), Failure> {
     check_server(client).await?;
     if reached(client).await? == Some(MIGRATIONS.len()) {
         return Ok(());
@@ -122,7 +161,8 @@ async fn check_server(client: &Object) -> Result<(), Failure> {
     let (version, encoding, shown): (i32, &str, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     if version < SERVER_VERSION_MIN {
         return Err(format_error(format!(
-            "PostgreSQL {shown} is too old to keep a ledger: 12 or later is needed"
+            "PostgreSQL {shown} is too old to keep a ledger: {} or later is needed",
+            SERVER_VERSION_MIN / SERVER_VERSION_UNIT
         )));
     }
     if encoding != "UTF8" {

@@ -3,8 +3,8 @@
 use super::server::{PASSWORD_ENCODED, PostgresServer, USER};
 use super::{append, contents, draft, resumed, says, session, store, suspended};
 use aish_core::id::ContinuationId;
-use aish_store::postgres::PostgresStore;
-use aish_store::{SessionFilter, Store as _};
+use aish_store::postgres::{PostgresStore, PostgresUrl};
+use aish_store::{Owner, SessionFilter, Store as _, StoreError};
 use futures_util::future::join_all;
 use serde_json::json;
 use std::net::TcpListener;
@@ -158,4 +158,126 @@ async fn of_several_the_one_that_writes() {
     follows.stop();
     append(&replica, &session(1), 1, vec![says("y")]).await.unwrap();
     assert_eq!(leads.psql("test_1", "SELECT count(*) FROM aish.events"), "2");
+}
+
+/// A store that only looks.
+fn looking(url: &str) -> PostgresStore {
+    PostgresStore::only_looking(PostgresUrl::parse(url).unwrap()).unwrap()
+}
+
+/// What a database says that is looked at and has no tables of this version.
+async fn refusal_to_look(url: &str) -> String {
+    let StoreError::Format(told) = looking(url).list(SessionFilter::default()).await.unwrap_err() else {
+        panic!("another error");
+    };
+    told
+}
+
+/// SPEC 9.5, 10.4: whoever only looks at a database finds a ledger of this version in it, or is told what is there and what to do;
+/// nothing is made, and nothing is brought to this version.
+#[tokio::test]
+async fn looking_changes_nothing() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'aish'";
+    let replica = looking(&url);
+    assert!(!replica.has_tables().await.unwrap());
+    let told = refusal_to_look(&url).await;
+    assert!(
+        told.contains("there is no ledger in postgres://aish@") && told.contains("`aish serve` makes its tables"),
+        "{told}"
+    );
+    replica.check().await.unwrap_err();
+    replica.rebuild_indexes().await.unwrap_err();
+    append(&replica, &session(1), 0, vec![says("x")]).await.unwrap_err();
+    assert_eq!(server.psql("test_1", schemas), "0");
+
+    // The same one sees a ledger once a server has made it.
+    append(&store(&url), &session(1), 0, vec![says("hello")]).await.unwrap();
+    assert!(replica.has_tables().await.unwrap());
+    assert_eq!(contents(&replica, &session(1)).await, ["hello"]);
+    replica.check().await.unwrap();
+
+    let told_of = [
+        (
+            "0",
+            "of an earlier aish (format 0; this one reads 1), and looking changes nothing. Start `aish serve`",
+        ),
+        ("99", "newer aish (format 99; this one knows up to 1). Update aish"),
+    ];
+    for (version, expected) in told_of {
+        server.psql("test_1", &format!("UPDATE aish.format SET version = {version}"));
+        let told = refusal_to_look(&url).await;
+        assert!(told.contains(expected), "{told}");
+        let told = looking(&url).has_tables().await.unwrap_err().to_string();
+        assert!(told.contains(expected), "{told}");
+        assert_eq!(server.psql("test_1", "SELECT version FROM aish.format"), version);
+    }
+}
+
+/// SPEC 9.5, 10.4: the database itself lets nothing be written by those who only look, and they are told why, not made to wait.
+#[tokio::test]
+async fn looking_writes_nothing() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    append(&store(&url), &session(1), 0, vec![says("hello")]).await.unwrap();
+    let replica = looking(&url);
+    let owner = Owner("somebody".to_owned());
+    let refusals = [
+        // A new session, and one whose place is known.
+        append(&replica, &session(2), 0, vec![says("x")]).await.map(drop),
+        append(&replica, &session(1), 1, vec![says("x")]).await.map(drop),
+        replica.acquire(&session(1), &owner, 1, 2).await.map(drop),
+        replica.rebuild_indexes().await,
+    ];
+    for refusal in refusals {
+        let Err(StoreError::Format(told)) = refusal else {
+            panic!("{refusal:?}");
+        };
+        assert!(
+            told.contains("it was opened to look at, and nothing can be written to it"),
+            "{told}"
+        );
+    }
+    assert_eq!(contents(&replica, &session(1)).await, ["hello"]);
+    assert_eq!(server.psql("test_1", "SELECT count(*) FROM aish.events"), "1");
+    assert_eq!(server.psql("test_1", "SELECT count(*) FROM aish.leases"), "0");
+}
+
+/// SPEC 9.5, 10.5: a user of the database who may read and no more is enough to look, and is told what is missing for that.
+#[tokio::test]
+async fn looking_needs_no_more_than_reading() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    append(&store(&url), &session(1), 0, vec![says("hello")]).await.unwrap();
+    server.psql("postgres", "CREATE ROLE guest LOGIN");
+    let guest = url.replace(&format!("{USER}@"), "guest@");
+    let told = looking(&guest).list(SessionFilter::default()).await.unwrap_err();
+    assert!(told.to_string().contains("GRANT USAGE ON SCHEMA aish"), "{told}");
+    server.psql(
+        "test_1",
+        "GRANT USAGE ON SCHEMA aish TO guest; GRANT SELECT ON ALL TABLES IN SCHEMA aish TO guest",
+    );
+    let replica = looking(&guest);
+    assert_eq!(replica.list(SessionFilter::default()).await.unwrap().len(), 1);
+    assert_eq!(contents(&replica, &session(1)).await, ["hello"]);
+}
+
+/// SPEC 10.4: a PostgreSQL that gets no repairs any more is refused, by its name. This one only says that it is so old.
+#[tokio::test]
+async fn too_old_a_server() {
+    let mut server = PostgresServer::start();
+    let url = server.database();
+    server.psql(
+        "test_1",
+        "CREATE SCHEMA old; CREATE FUNCTION old.current_setting(text) RETURNS text LANGUAGE sql AS $$
+             SELECT CASE $1 WHEN 'server_version_num' THEN '120022' WHEN 'server_version' THEN '12.22'
+                 ELSE pg_catalog.current_setting($1) END $$;
+         ALTER DATABASE test_1 SET search_path = old, pg_catalog",
+    );
+    let told = refusal(&url).await;
+    assert!(
+        told.contains("PostgreSQL 12.22 is too old to keep a ledger: 13 or later is needed"),
+        "{told}"
+    );
 }
