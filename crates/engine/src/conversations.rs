@@ -249,7 +249,14 @@ impl Conversations {
     ///
     /// # Errors
     /// There is no such session, or nothing was asked in it yet.
-    pub async fn cancel(&self, id: &str) -> Result<Envelope, ServeError> {
+    pub async fn cancel(self: &Arc<Self>, id: &str) -> Result<Envelope, ServeError> {
+        let (conversations, id) = (Arc::clone(self), id.to_owned());
+        // A client that goes away in the middle must not leave a turn that is told to stop and not ended.
+        on_its_own(async move { conversations.end(&id).await }).await
+    }
+
+    /// Ends the turn that is meant by an id of a client's.
+    async fn end(&self, id: &str) -> Result<Envelope, ServeError> {
         let session = self.session_of(id).await?;
         let mut driver = self.open_existing(&session).await?;
         let open = driver.session().turn().map_or(0, Turn::number);

@@ -10,13 +10,14 @@ use aish_core::event::{Body, Draft, TurnStarted};
 use aish_core::id::SessionId;
 use aish_core::session::Session;
 use aish_core::turn::StopReason;
-use aish_engine::{ConversationsSettings, Driver, Envelope, ServeError};
+use aish_engine::{ConversationsSettings, Driver, Envelope, Live, ServeError};
 use aish_provider::scripted::Act;
 use aish_store::{Durability, Owner, Store};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::Semaphore;
 
 /// How often a cancel is overtaken.
 const OVERTAKEN: u64 = 7;
@@ -89,6 +90,51 @@ async fn cancelled_while_it_runs() {
         assert_eq!(within(house.conversations.told(ticket)).await.unwrap(), cancelled);
         assert_eq!(house.count(&session, "cancelled").await, 1);
         assert_replied(&house.chat(goes_on(&session, "?")).await.unwrap(), "next");
+    }
+}
+
+/// SPEC 9.5, 9.8: a client that cancels and goes away in the middle of it has cancelled: the turn is ended, and readers are told.
+#[tokio::test]
+async fn cancelled_by_a_client_that_goes_away() {
+    for ledger in Ledger::all() {
+        let (reached, opened) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (reaching, open) = (Arc::clone(&reached), Arc::clone(&opened));
+        let hook = move |_, drafts: Vec<Draft>| {
+            let is_cancel = drafts.iter().any(|draft| matches!(draft.body, Body::Cancelled(_)));
+            let (reaching, open) = (Arc::clone(&reaching), Arc::clone(&open));
+            async move {
+                if is_cancel {
+                    reaching.add_permits(1);
+                    open.acquire().await.unwrap().forget();
+                }
+                Fate::Write
+            }
+            .boxed()
+        };
+        let store = Watched::new(ledger.connect(), Box::new(hook));
+        let world = World::over(store, [weather_call("Jena"), Act::text("next")], Vec::new());
+        let house = House::of(world, settings());
+        let start = house.chat(asks("?")).await.unwrap();
+        let mut reader = house.conversations.follow(&start.session, 0);
+        let gone = within(async {
+            tokio::select! {
+                told = house.conversations.cancel(start.session.as_str()) => Some(told),
+                _ = reached.acquire() => None,
+            }
+        });
+        assert_eq!(gone.await.map(|told| ended(&told.unwrap())), None);
+        opened.add_permits(1);
+        until(async || house.count(&start.session, "turn_ended").await == 1).await;
+        let told = async {
+            loop {
+                let item = reader.next().await.unwrap();
+                if matches!(&item.live, Live::Event(event) if matches!(event.body, Body::TurnEnded(_))) {
+                    break;
+                }
+            }
+        };
+        within(told).await;
+        assert_replied(&house.chat(goes_on(&start.session, "?")).await.unwrap(), "next");
     }
 }
 

@@ -12,12 +12,11 @@ use crate::stream;
 use crate::telemetry::TurnOf;
 use aish_core::event::Answer;
 use aish_core::id::SessionId;
-use aish_engine::{ChatRequest, Claim, Reply, ServeError, Ticket};
+use aish_engine::{ChatRequest, Claim, Reply, Ticket};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use std::sync::Arc;
 
 /// What stands in a path for a session or a continuation.
 pub(super) type Id = Result<Path<String>, PathRejection>;
@@ -98,8 +97,7 @@ pub(super) async fn approval(
 pub(super) async fn cancel(State(shared): State<Shared>, id: Id, request: Request) -> Result<Response, ApiError> {
     let id = known(id)?;
     nothing(request).await?;
-    let conversations = Arc::clone(&shared.conversations);
-    let envelope = whole(async move { conversations.cancel(&id).await }).await?;
+    let envelope = shared.conversations.cancel(&id).await?;
     Ok(answer(StatusCode::OK, &Told::from(envelope)))
 }
 
@@ -140,16 +138,6 @@ async fn told(shared: &Shared, ticket: Ticket, form: Form) -> Result<Response, A
     response.extensions_mut().insert(turn.0.clone());
     response.extensions_mut().insert(turn);
     Ok(response)
-}
-
-/// Does something to its end, also when the client hangs up in the middle of it.
-async fn whole<T: Send + 'static>(
-    doing: impl Future<Output = Result<T, ServeError>> + Send + 'static,
-) -> Result<T, ApiError> {
-    match tokio::spawn(doing).await {
-        Ok(done) => Ok(done?),
-        Err(_) => Err(ApiError::new(ErrorKind::Internal, "this request could not be answered")),
-    }
 }
 
 /// The id in a path; one that is no text names nothing.
