@@ -66,7 +66,7 @@ pub use served::{Claim, Reply, ServeError};
 pub use settled::Settled;
 pub use standing::{AnswerTo, Envelope, Final, Standing, Waited, Waiting};
 pub use steering::{Steered, Steering};
-pub use told::{Telling, may_tell};
+pub use told::{Telling, may_tell, tells};
 
 /// What the ledger holds, for front ends that reach it through the engine.
 pub use aish_store::{Hit, RawEvent, SessionFilter, SessionSummary, StoreError, WaitingCount};

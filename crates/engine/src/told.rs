@@ -16,22 +16,19 @@ use aish_tools::BegunBy;
 /// What a client is told to do about a call that asks something in the middle.
 const ANSWERED_ELSEWHERE: &str = "It can be declined here, and answered at a terminal (aish --resume)";
 
-/// Whether an event may say something to a client: that the turn waits, or is over.
-pub fn may_tell(event: &Event) -> bool {
-    tells_always(event) || asks_or_answers(event)
+/// Whether an event of this kind says something to a client in every turn: that it waits, or is over.
+pub fn tells(kind: &str) -> bool {
+    matches!(kind, "suspended" | "turn_ended")
 }
 
-/// Whether it says so in every turn.
-fn tells_always(event: &Event) -> bool {
-    matches!(event.body, Body::Suspended(_) | Body::TurnEnded(_))
+/// Whether one may: a turn at a terminal waits with the question itself.
+pub fn may_tell(kind: &str) -> bool {
+    tells(kind) || asks_or_answers(kind)
 }
 
 /// Whether it may be what a turn at a terminal waits with.
-fn asks_or_answers(event: &Event) -> bool {
-    matches!(
-        event.body,
-        Body::CallGated(_) | Body::CallAnswered(_) | Body::CallSuspended(_)
-    )
+fn asks_or_answers(kind: &str) -> bool {
+    matches!(kind, "call_gated" | "call_answered" | "call_suspended")
 }
 
 /// The latest turn of a session, as far as its events were taken.
@@ -187,7 +184,7 @@ impl Telling {
 
     /// What the event that was taken last tells the client; `None` where it tells nothing, or the turn was not seen whole.
     pub fn at(&self, event: &Event) -> Option<Envelope> {
-        let tells = self.is_whole() && event.turn == self.turn && (tells_always(event) || self.asks_with(event));
+        let tells = self.is_whole() && event.turn == self.turn && (tells(event.body.kind()) || self.asks_with(event));
         tells.then(|| self.envelope(event))
     }
 
@@ -209,7 +206,7 @@ impl Telling {
         } else if let Body::CallSuspended(data) = &event.body {
             data.call_id == first.call.id
         } else {
-            asks_or_answers(event)
+            asks_or_answers(event.body.kind())
         }
     }
 
@@ -222,7 +219,7 @@ impl Telling {
     pub(crate) fn envelope(&self, at: &Event) -> Envelope {
         let waited = if let Body::Suspended(data) = &at.body {
             self.waited(data)
-        } else if tells_always(at) {
+        } else if tells(at.body.kind()) {
             None
         } else {
             let to = AnswerTo::Session(at.session.clone());
@@ -382,7 +379,9 @@ mod tests {
         for (body, seq) in bodies.into_iter().zip(1..) {
             let event = Draft::new(1, "", body).place(&session, seq, 0);
             live.take(&event);
-            told.0.extend(live.at(&event));
+            let says = live.at(&event);
+            assert!(says.is_none() || may_tell(event.body.kind()), "{event:?}");
+            told.0.extend(says);
             told.1.extend(stored.take_raw(&session, &RawEvent::from(&event)));
         }
         assert_eq!(told.0, told.1);

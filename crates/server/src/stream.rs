@@ -20,7 +20,7 @@ use crate::pages::Pages;
 use crate::telemetry::{Open, Telemetry};
 use aish_core::event::Event;
 use aish_core::id::SessionId;
-use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, may_tell};
+use aish_engine::{Conversations, Fault, Item, Live, RawEvent, Reader, ServeError, Telling, Ticket, may_tell, tells};
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::stream::unfold;
@@ -265,7 +265,7 @@ impl Follower {
             return Ok(());
         };
         let mut told = telling.take_raw(&self.session, event);
-        if !telling.is_whole() && may_say_where_it_stands(&event.kind) {
+        if !telling.is_whole() && may_tell(&event.kind) {
             **telling = telling_at(&self.conversations, &self.session, event.seq).await?;
             told = telling.at_raw(&self.session, event);
         }
@@ -283,7 +283,7 @@ impl Follower {
         };
         telling.take(event);
         let envelope = telling.at(event);
-        if envelope.is_none() && (telling.is_whole() || !may_tell(event)) {
+        if envelope.is_none() && (telling.is_whole() || !may_tell(event.body.kind())) {
             return Ok(());
         }
         let make = async || {
@@ -378,7 +378,7 @@ impl Follower {
     /// Whether an event is what the request came to.
     fn ends_with(&self, turn: u64, seq: u64, kind: &str) -> bool {
         match &self.scope {
-            Scope::Turn(ticket) => turn == ticket.turn && seq > ticket.seq && says_where_it_stands(kind),
+            Scope::Turn(ticket) => turn == ticket.turn && seq > ticket.seq && tells(kind),
             Scope::Session(_) => false,
         }
     }
@@ -426,16 +426,6 @@ async fn frames_of(
         return Some(make());
     }
     tokio::task::spawn_blocking(make).await.ok()
-}
-
-/// Whether an event of this kind says that its turn waits, or is over.
-fn says_where_it_stands(kind: &str) -> bool {
-    matches!(kind, "suspended" | "turn_ended")
-}
-
-/// Whether one may say so in a turn of a terminal's, which waits with the question itself.
-fn may_say_where_it_stands(kind: &str) -> bool {
-    says_where_it_stands(kind) || matches!(kind, "call_gated" | "call_answered" | "call_suspended")
 }
 
 /// The turn of an event, up to it; nothing of one that cannot be read.
