@@ -23,9 +23,7 @@ use tokio::sync::watch;
 mod tests;
 
 /// How long keys answer nothing after a question was taken back: nobody sees that and stops a finger faster.
-const AFTER_TAKE_BACK_MS: u64 = 1_000;
-/// How long keys answer nothing then.
-pub const AFTER_TAKE_BACK: Duration = Duration::from_millis(AFTER_TAKE_BACK_MS);
+const AFTER_TAKE_BACK: Duration = Duration::from_secs(1);
 
 /// What a front does for the asking.
 pub trait Asker {
@@ -34,11 +32,11 @@ pub trait Asker {
     /// # Errors
     /// The terminal failed.
     async fn decide(&mut self, tty: &Tty, question: &Question<'_>, taken_back: Cancel) -> io::Result<Decision>;
-    /// Throws away what is typed for [`AFTER_TAKE_BACK`].
+    /// Throws away what is typed for that long.
     ///
     /// # Errors
     /// The terminal failed.
-    async fn pass_over(&mut self, tty: &Tty) -> io::Result<Passed>;
+    async fn pass_over(&mut self, tty: &Tty, time: Duration) -> io::Result<Passed>;
     /// Tells the person one line.
     async fn say(&mut self, text: &str);
     /// Saves an allow rule; says in which file, or why not.
@@ -170,7 +168,7 @@ async fn ask_one(asker: &mut impl Asker, driver: &Driver, tty: &Tty, question: &
 /// before anything else is shown that could take them.
 async fn taken_back(asker: &mut impl Asker, tty: &Tty, call: &Pending, settled: Settled) -> One {
     asker.say(&format!("{}: {}", call.readable, settled.line())).await;
-    match (asker.pass_over(tty).await, settled) {
+    match (asker.pass_over(tty, AFTER_TAKE_BACK).await, settled) {
         (Ok(Passed::Over), Settled::Approved | Settled::Declined) => One::Elsewhere,
         // Driving on ends it.
         (Ok(Passed::Over), Settled::Over) => One::End(Asked::Answered),

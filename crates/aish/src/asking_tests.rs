@@ -119,7 +119,7 @@ impl Asker for Two {
         }
     }
 
-    async fn pass_over(&mut self, _: &Tty) -> io::Result<Passed> {
+    async fn pass_over(&mut self, _: &Tty, _: Duration) -> io::Result<Passed> {
         self.shown.push("keys are passed over".to_owned());
         Ok(self.passed)
     }

@@ -10,6 +10,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The bits that let others read or write a file.
+pub const OTHERS_MODE_MASK: u32 = 0o077;
+
 /// The environment variables of the process, or of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<OsString, OsString>);

@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::oneshot::eprint_line;
-use crate::paths::{Environment, create_private};
+use crate::paths::{Environment, OTHERS_MODE_MASK, create_private};
 use aish_core::secret::Secret;
 use aish_engine::Engine;
 use base64::Engine as _;
@@ -19,8 +19,6 @@ use std::sync::Arc;
 
 /// Characters of a token that somebody chose: fewer can be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
-/// The permissions of everybody but the owner.
-const OTHERS: u32 = 0o077;
 /// Random bytes of a token that is made here.
 const TOKEN_BYTES: usize = 32;
 
@@ -187,8 +185,8 @@ fn fresh() -> Result<Secret, Failure> {
 /// A file that others could read is closed to them, and its owner is told: whoever read it has the token still.
 fn close_to_others(path: &Path) -> std::io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
-    if mode & OTHERS != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode & !OTHERS & 0o777))?;
+    if mode & OTHERS_MODE_MASK != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & !OTHERS_MODE_MASK & 0o777))?;
         eprint_line(&format!(
             "{} could be read by others and is closed to them now; remove it to have a new token made",
             path.display()

@@ -3,7 +3,7 @@
 use super::eprint_line;
 use super::written::{Page, Written};
 use crate::app::App;
-use crate::asking::{AFTER_TAKE_BACK, Asked, Asker, ask_all, asked_lines, attend, either};
+use crate::asking::{Asked, Asker, ask_all, asked_lines, attend, either};
 use crate::cli::Output;
 use crate::failure::{APPROVAL_NEEDED, DONE, FAILED, Failure, INTERRUPTED, broken_turn, model_advice};
 use crate::mcp::clerk::{Busy, Clerk, answered, give_back, next_question};
@@ -415,8 +415,8 @@ impl Asker for AtTerminal<'_> {
         approval::decide(tty, question, self.look, &stop).await
     }
 
-    async fn pass_over(&mut self, tty: &Tty) -> io::Result<Passed> {
-        tty.pass_over(AFTER_TAKE_BACK, self.front.cancel.clone()).await
+    async fn pass_over(&mut self, tty: &Tty, time: Duration) -> io::Result<Passed> {
+        tty.pass_over(time, self.front.cancel.clone()).await
     }
 
     async fn say(&mut self, text: &str) {

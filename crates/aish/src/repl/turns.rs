@@ -16,6 +16,7 @@ use aish_engine::{EngineError, Finished, Outcome, Pending, Proposals, Questioned
 use aish_tools::Cancel;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What a turn that was stopped says of itself.
 const INTERRUPTED: &str = "interrupted by the user";
@@ -353,11 +354,9 @@ impl Asker for AtPrompt<'_> {
             .await
     }
 
-    async fn pass_over(&mut self, tty: &Tty) -> io::Result<Passed> {
+    async fn pass_over(&mut self, tty: &Tty, time: Duration) -> io::Result<Passed> {
         // What is typed now was begun for the question that is gone: it is no line to type on.
-        self.front
-            .watch_alone(|_, cancel| tty.pass_over(asking::AFTER_TAKE_BACK, cancel))
-            .await
+        self.front.watch_alone(|_, cancel| tty.pass_over(time, cancel)).await
     }
 
     async fn say(&mut self, text: &str) {
