@@ -8,8 +8,9 @@ use crate::failure::{DONE, Failure};
 use crate::json;
 use crate::mcp::serve::CALLER;
 use crate::oneshot::eprint_line;
-use crate::serve::ledger::Ledger;
+use crate::serve::ledger::{Ledger, Looked};
 use aish_core::event::readable_call;
+use aish_core::id::CallId;
 use aish_core::moment;
 use aish_core::redact::Redactor;
 use aish_core::turn::Job;
@@ -35,6 +36,15 @@ pub enum Whose {
     Apps,
 }
 
+/// Where what waits in a session is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// At a terminal here as well, by `aish resume`.
+    Here,
+    /// At the server only: no terminal goes on with what is in a shared database.
+    AtServer,
+}
+
 /// Runs one of the commands.
 ///
 /// # Errors
@@ -42,7 +52,13 @@ pub enum Whose {
 pub async fn run(app: &App, whose: Whose, what: &Sessions) -> Result<u8, Failure> {
     let store: Arc<dyn Store> = match whose {
         Whose::Persons => app.store(),
-        Whose::Apps => Ledger::open(app, None).await?.store,
+        Whose::Apps => match Ledger::look(app).await? {
+            Looked::There(ledger) => ledger.store,
+            Looked::NotYet { place } => {
+                return Err(Failure::failed(format!("there is no ledger in {place} yet"))
+                    .hint("`aish serve` makes its tables when it starts; is serve.store the right database?"));
+            }
+        },
     };
     let redactor = app.redactor();
     match what {
@@ -56,7 +72,9 @@ pub async fn run(app: &App, whose: Whose, what: &Sessions) -> Result<u8, Failure
         Sessions::Show { id } => {
             let id = &find(store.as_ref(), app, &redactor, id).await?;
             let shown = export(store.as_ref(), &redactor, id, ExportFormat::Markdown, None).await?;
-            say_what_waits(store.as_ref(), &redactor, id).await?;
+            let is_shared = whose == Whose::Apps && app.config().serve.store.is_some();
+            let answers = if is_shared { Answers::AtServer } else { Answers::Here };
+            say_what_waits(store.as_ref(), &redactor, id, answers).await?;
             Ok(shown)
         }
         Sessions::Export { id, format, file } => {
@@ -111,17 +129,37 @@ async fn find(store: &dyn Store, app: &App, redactor: &Redactor, id: &str) -> Re
         }
     })?;
     let withheld = app.withheld();
-    let mut seq = 0;
-    loop {
-        let events: Vec<RawEvent> = store.load_raw(&session, seq, EXPORT_EVENTS_AT_ONCE).await?;
-        let Some(last) = events.last() else {
-            return Ok(session);
-        };
-        seq = last.seq;
+    let mut batches = Batches::new(store, &session);
+    while let Some(events) = batches.next().await? {
         for event in &events {
             keys::learn(&event.content, &withheld, redactor);
             keys::learn(&event.data, &withheld, redactor);
         }
+    }
+    Ok(session)
+}
+
+/// The events of a session, as written, [`EXPORT_EVENTS_AT_ONCE`] at a time.
+struct Batches<'a> {
+    store: &'a dyn Store,
+    session: &'a SessionId,
+    seq: u64,
+}
+
+impl<'a> Batches<'a> {
+    fn new(store: &'a dyn Store, session: &'a SessionId) -> Self {
+        Self { store, session, seq: 0 }
+    }
+
+    /// The next ones; none behind the last.
+    async fn next(&mut self) -> Result<Option<Vec<RawEvent>>, StoreError> {
+        let events = self
+            .store
+            .load_raw(self.session, self.seq, EXPORT_EVENTS_AT_ONCE)
+            .await?;
+        let Some(last) = events.last() else { return Ok(None) };
+        self.seq = last.seq;
+        Ok(Some(events))
     }
 }
 
@@ -136,15 +174,12 @@ async fn export(
         None => Box::new(std::io::stdout().lock()),
         Some(path) => Box::new(create_private(path)?),
     };
-    let mut seq = 0;
     let mut head = match format {
         ExportFormat::Markdown => markdown_head(session, &title(store, session).await?),
         ExportFormat::Jsonl => String::new(),
     };
-    loop {
-        let events: Vec<RawEvent> = store.load_raw(session, seq, EXPORT_EVENTS_AT_ONCE).await?;
-        let Some(last) = events.last() else { break };
-        seq = last.seq;
+    let mut batches = Batches::new(store, session);
+    while let Some(events) = batches.next().await? {
         let mut text = std::mem::take(&mut head);
         match format {
             ExportFormat::Jsonl => {
@@ -176,19 +211,22 @@ async fn export(
 }
 
 /// Names the calls that wait for an answer, and how to give one (SPEC 5.6).
-async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &SessionId) -> Result<(), Failure> {
+async fn say_what_waits(
+    store: &dyn Store,
+    redactor: &Redactor,
+    id: &SessionId,
+    answers: Answers,
+) -> Result<(), Failure> {
     let session = Session::load(id.clone(), store.load(id, 0).await?);
     let calls = match session.open_turn().map(Turn::next) {
         Some(Step::AskApproval(calls)) => calls,
         Some(Step::AwaitPerson(jobs)) => {
-            say_what_asks(&session, &jobs, redactor);
+            say_what_asks(&session, &jobs, redactor, answers);
             return Ok(());
         }
         Some(Step::AwaitClient(calls)) => {
             for call in &calls {
-                let event = session.call_event(call);
-                let readable = event.map(|event| readable_call(&event.function.name, &event.function.arguments));
-                let line = format!("waits for its client: {} ({call})", readable.unwrap_or_default());
+                let line = format!("waits for its client: {} ({call})", readable(&session, call));
                 eprint_line(&redactor.redact(&line));
             }
             return Ok(());
@@ -196,8 +234,6 @@ async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &SessionId) 
         Some(Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::Done(_)) | None => return Ok(()),
     };
     for call in &calls {
-        let event = session.call_event(call);
-        let readable = event.map(|event| readable_call(&event.function.name, &event.function.arguments));
         let gated = session
             .turn()
             .and_then(|turn| turn.call(call))
@@ -208,18 +244,29 @@ async fn say_what_waits(store: &dyn Store, redactor: &Redactor, id: &SessionId) 
             .unwrap_or_default();
         let line = format!(
             "waits for an answer: {} ({call}, digest {digest})",
-            readable.unwrap_or_default()
+            readable(&session, call)
         );
         eprint_line(&redactor.redact(&line));
     }
-    eprint_line(&format!(
-        "answer at a terminal: aish resume {id}; from a script: --approve CALL_ID or --deny CALL_ID"
-    ));
+    eprint_line(&match answers {
+        Answers::Here => {
+            format!("answer at a terminal: aish resume {id}; from a script: --approve CALL_ID or --deny CALL_ID")
+        }
+        Answers::AtServer => format!("answer at `aish serve`: GET /api/sessions/{id} says under which session_id"),
+    });
     Ok(())
 }
 
+/// A call as a person reads it.
+fn readable(session: &Session, call: &CallId) -> String {
+    let event = session.call_event(call);
+    event.map_or_else(String::new, |event| {
+        readable_call(&event.function.name, &event.function.arguments)
+    })
+}
+
 /// Says what calls ask in the middle that wait for an answer to it (SPEC 6.9).
-fn say_what_asks(session: &Session, jobs: &[Job], redactor: &Redactor) {
+fn say_what_asks(session: &Session, jobs: &[Job], redactor: &Redactor, answers: Answers) {
     for job in jobs {
         let name = session.call_event(&job.call).map(|call| call.function.name.as_str());
         let asks = session.suspension(&job.call).map(|data| data.asks.join("; "));
@@ -231,10 +278,11 @@ fn say_what_asks(session: &Session, jobs: &[Job], redactor: &Redactor) {
         );
         eprint_line(&redactor.redact(&line));
     }
-    eprint_line(&format!(
-        "answer at a terminal: aish resume {}; decline from a script: --deny CALL_ID",
-        session.id()
-    ));
+    let id = session.id();
+    eprint_line(&match answers {
+        Answers::Here => format!("answer at a terminal: aish resume {id}; decline from a script: --deny CALL_ID"),
+        Answers::AtServer => format!("end the turn at `aish serve`: POST /api/sessions/{id}/cancel"),
+    });
 }
 
 async fn title(store: &dyn Store, id: &SessionId) -> Result<String, Failure> {

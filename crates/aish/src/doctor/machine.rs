@@ -2,8 +2,8 @@
 
 use super::Finding;
 use crate::app::App;
-use crate::paths::{Environment, Paths};
-use crate::serve::ledger::Ledger;
+use crate::paths::{Environment, OTHERS_MODE_MASK, Paths};
+use crate::serve::ledger::{Ledger, Looked};
 use crate::term::{Colour, Look};
 use crate::trust::{Trust, project_dir};
 use aish_store::sqlite::{Pages, SqliteStore};
@@ -13,8 +13,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The bits that let others read or write a file.
-const OTHERS_MODE_MASK: u32 = 0o077;
 /// Fewer columns than this make boxes and lists hard to read.
 const COLUMNS_COMFORTABLE: usize = 60;
 /// Where the kernel names the security modules in force.
@@ -56,12 +54,16 @@ pub(super) fn configuration(app: &App) -> Vec<Finding> {
     findings
 }
 
-/// The ledger that apps have, where it is another one.
+/// The ledger that apps have, where it is another one. It may be shared: it is looked at, and nothing is made there.
 pub(super) async fn served(app: &App) -> Option<Finding> {
     app.config().serve.store.as_ref()?;
     let limit = Duration::from_secs(SERVED_TIMEOUT_S);
-    Some(match tokio::time::timeout(limit, Ledger::open(app, None)).await {
-        Ok(Ok(ledger)) => Finding::ok("serve.store", format!("{} answers", ledger.place)),
+    Some(match tokio::time::timeout(limit, Ledger::look(app)).await {
+        Ok(Ok(Looked::There(ledger))) => Finding::ok("serve.store", format!("{} answers", ledger.place)),
+        Ok(Ok(Looked::NotYet { place })) => Finding::ok(
+            "serve.store",
+            format!("{place} answers, and has no tables yet; `aish serve` makes them"),
+        ),
         Ok(Err(failure)) => Finding::fail("serve.store", failure.message(), failure.hints().join("; ")),
         Err(_) => Finding::fail(
             "serve.store",

@@ -13,22 +13,25 @@ pub const SETTING: &str = "serve.store";
 /// Where PostgreSQL's own programs find a password.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
-/// Whose a variable with a password is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variable {
-    /// The ledger's: it is no business of a command.
-    Ours,
-    /// The commands': the ledger has no use for it.
-    Theirs,
-}
-
 /// A ledger that is open.
 pub struct Ledger {
     /// It.
     pub store: Arc<dyn Store>,
     /// Where it is, for people: a path, or an address without its password.
     pub place: String,
-    variable: Variable,
+    /// The variable that the ledger's password is in: it is no business of a command.
+    withheld: Option<&'static str>,
+}
+
+/// What is found by those who only look.
+pub enum Looked {
+    /// A ledger.
+    There(Ledger),
+    /// A database without one, which is there.
+    NotYet {
+        /// Its address without its password.
+        place: String,
+    },
 }
 
 impl Ledger {
@@ -38,31 +41,28 @@ impl Ledger {
     /// # Errors
     /// The address is none, or the ledger there cannot be used.
     pub async fn open(app: &App, wanted: Option<&str>) -> Result<Self, Failure> {
-        let Some(address) = wanted.or(app.config().serve.store.as_deref()) else {
+        let Some(database) = Database::find(app, wanted)? else {
             return Self::usual(app).await;
         };
-        let variable = |name: &str| app.environment.text(name).map(str::to_owned);
-        let unreadable = |error: StoreError| Failure::usage(error.to_string());
-        let written = PostgresUrl::parse(address).map_err(unreadable)?;
-        let url = written.clone().with_environment(variable).map_err(unreadable)?;
-        let password = url.password().map(str::to_owned);
-        let is_from_variable = written.password().is_none() && app.environment.text(PASSWORD_VARIABLE).is_some();
-        for secret in secrets_of(address).iter().chain(&password) {
-            app.redactor().learn(SETTING, secret);
-        }
-        let place = url.to_string();
-        let store = PostgresStore::new(url)?;
-        store.check().await.map_err(|error| {
-            Failure::failed(error.to_string())
-                .hint("check that the database runs and lets this machine in, as `psql` does")
-        })?;
-        Ok(Self {
-            store: Arc::new(store),
-            place,
-            variable: if is_from_variable {
-                Variable::Ours
-            } else {
-                Variable::Theirs
+        let store = PostgresStore::new(database.url.clone())?;
+        store.check().await.map_err(refused)?;
+        Ok(database.holding(store))
+    }
+
+    /// Opens the one of the configuration, else the usual one, only to look: others may share a database, so nothing is made
+    /// or changed there.
+    ///
+    /// # Errors
+    /// As of [`Ledger::open`], and where the tables are of another version.
+    pub async fn look(app: &App) -> Result<Looked, Failure> {
+        let Some(database) = Database::find(app, None)? else {
+            return Self::usual(app).await.map(Looked::There);
+        };
+        let store = PostgresStore::only_looking(database.url.clone())?;
+        Ok(match store.has_tables().await.map_err(refused)? {
+            true => Looked::There(database.holding(store)),
+            false => Looked::NotYet {
+                place: database.url.to_string(),
             },
         })
     }
@@ -77,17 +77,64 @@ impl Ledger {
         Ok(Self {
             store,
             place: app.paths.ledger.display().to_string(),
-            variable: Variable::Theirs,
+            withheld: None,
         })
     }
 
     /// Keeps its password from the commands of models.
     pub fn hide(&self, engine: &Engine) {
-        match self.variable {
-            Variable::Ours => withhold(engine, PASSWORD_VARIABLE),
-            Variable::Theirs => {}
+        if let Some(variable) = self.withheld {
+            withhold(engine, variable);
         }
     }
+}
+
+/// Where a database is, and how one gets in.
+struct Database {
+    url: PostgresUrl,
+    withheld: Option<&'static str>,
+}
+
+impl Database {
+    /// That of an address, else of the configuration, if there is one. From then on its password is in no text that leaves
+    /// the process.
+    fn find(app: &App, wanted: Option<&str>) -> Result<Option<Self>, Failure> {
+        let Some(address) = wanted.or(app.config().serve.store.as_deref()) else {
+            return Ok(None);
+        };
+        let variable = |name: &str| app.environment.text(name).map(str::to_owned);
+        let unreadable = |error: StoreError| Failure::usage(error.to_string());
+        let written = PostgresUrl::parse(address).map_err(unreadable)?;
+        let url = written.clone().with_environment(variable).map_err(unreadable)?;
+        let password = url.password().map(str::to_owned);
+        let is_from_variable = written.password().is_none() && app.environment.text(PASSWORD_VARIABLE).is_some();
+        for secret in secrets_of(address).iter().chain(&password) {
+            app.redactor().learn(SETTING, secret);
+        }
+        Ok(Some(Self {
+            url,
+            // Otherwise it is the commands' own: the ledger has no use for it.
+            withheld: is_from_variable.then_some(PASSWORD_VARIABLE),
+        }))
+    }
+
+    fn holding(self, store: PostgresStore) -> Ledger {
+        Ledger {
+            store: Arc::new(store),
+            place: self.url.to_string(),
+            withheld: self.withheld,
+        }
+    }
+}
+
+/// What is said of a database that cannot be used.
+fn refused(error: StoreError) -> Failure {
+    let failure = Failure::failed(error.to_string());
+    if matches!(error, StoreError::Io { .. }) {
+        return failure.hint("check that the database runs and lets this machine in, as `psql` does");
+    }
+    // The others say themselves what to do.
+    failure
 }
 
 /// The passwords that an address of PostgreSQL has in it, as they are written there and as they are meant.

@@ -10,7 +10,7 @@ use crate::support::http::read_response;
 use crate::support::ledger::{kinds, of_kind, text};
 use crate::support::random::number;
 use crate::support::reply::Reply;
-use crate::support::sandbox::Sandbox;
+use crate::support::sandbox::{Output, Sandbox};
 use crate::support::{default_wait, poll_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -323,4 +323,73 @@ fn looked_at_by_a_person() {
         let said = format!("{output:?}");
         assert!(!said.contains(PASSWORD) && !said.contains(PASSWORD_ENCODED), "{said}");
     }
+}
+
+/// SPEC 9.5, 10.4: a person who looks at a database makes no tables in it and changes none, whatever it is like: that is a server's.
+#[test]
+fn looked_at_and_no_more() {
+    let mut database = PostgresServer::start();
+    let (model, url) = (model(), database.database_by_port());
+    let home = place(&model).env("AISH_SERVE_STORE", &url);
+    let of_store = |output: &Output| {
+        let line = output.stdout.lines().find(|line| line.contains("serve.store"));
+        line.map(str::to_owned).unwrap_or_else(|| panic!("{output:?}"))
+    };
+    let doctor = home.run(&["doctor"]).success();
+    let line = of_store(&doctor);
+    assert!(
+        line.starts_with("ok") && line.contains("answers, and has no tables yet; `aish serve` makes them"),
+        "{line}"
+    );
+    let listed = home.run(&["sessions", "--served", "list"]).exits(1);
+    assert!(
+        listed
+            .stderr
+            .contains("there is no ledger in postgres://aish@127.0.0.1")
+            && listed.stderr.contains("`aish serve`"),
+        "{listed:?}"
+    );
+    assert_eq!(
+        database.psql("test_1", "SELECT count(*) FROM pg_namespace WHERE nspname = 'aish'"),
+        "0"
+    );
+
+    let served = start(&home, &url);
+    let pending = served.chat("go", &["pick"]);
+    assert!(of_store(&home.run(&["doctor"]).success()).ends_with("answers"));
+    served.terminate();
+    // As an aish would have left it that came before the first.
+    database.psql("test_1", "UPDATE aish.format SET version = 0");
+    let line = of_store(&home.run(&["doctor"]).exits(1));
+    assert!(
+        line.starts_with("FAIL") && line.contains("of an earlier aish") && line.contains("looking changes nothing"),
+        "{line}"
+    );
+    assert!(!line.contains("psql"), "{line}");
+    let shown = home.run(&["sessions", "--served", "show", text(&pending["conversation_id"])]);
+    assert!(shown.exits(1).stderr.contains("of an earlier aish"));
+    assert_eq!(database.psql("test_1", "SELECT version FROM aish.format"), "0");
+}
+
+/// SPEC 5.6, 9.5: what waits for a yes in a shared database is not said to be answered by a command that knows nothing of it.
+#[test]
+fn a_yes_that_is_given_at_the_server() {
+    let mut database = PostgresServer::start();
+    let url = database.database();
+    let model = FakeServer::script([Reply::call("c1", "bash", json!({"command": "true"}))]);
+    let home = place(&model).env("AISH_SERVE_STORE", &url);
+    let served = start(&home, &url);
+    let pending = served.chat("go", &[]);
+    let id = text(&pending["conversation_id"]);
+    let shown = home.run(&["sessions", "--served", "show", id]).success();
+    assert!(
+        shown.stderr.contains("waits for an answer: bash(") && !shown.stderr.contains("aish resume"),
+        "{shown:?}"
+    );
+    let route = format!("/api/sessions/{id}");
+    assert!(shown.stderr.contains(&format!("GET {route}")), "{shown:?}");
+    assert_eq!(
+        accepted(&served.get(&route))["pending"]["session_id"],
+        pending["session_id"]
+    );
 }
