@@ -2,9 +2,9 @@
 //!
 //! Commands wait in a queue until the shell waits for one; [`beside`] is about what is written meanwhile, [`ask`] about hidden
 //! lines, [`patience`] about what has to happen though nothing came, and about the person who would not wait; [`ahead`] about keys
-//! that no program took, [`held`] about those that were pressed before, and [`reading`] about who wants them; [`interrupt`] about a
-//! Ctrl-C that a shell loses, [`process`] about a shell that is stopped or becomes another program, [`mend`] about a prompt without
-//! marks, [`leave`] about the end.
+//! that no program took, [`pause`] about the moment in which they are taken back, [`held`] about those that were pressed before, and
+//! [`reading`] about who wants them; [`interrupt`] about a Ctrl-C that a shell loses, [`process`] about a shell that is stopped or
+//! becomes another program, [`mend`] about a prompt without marks, [`leave`] about the end.
 
 mod ahead;
 mod ask;
@@ -14,6 +14,7 @@ mod interrupt;
 mod leave;
 mod mend;
 mod patience;
+mod pause;
 mod process;
 mod reading;
 
@@ -21,7 +22,7 @@ use crate::capture::Capture;
 use crate::dialect::Dialect;
 use crate::folder::{self, Folder};
 use crate::live::{Ended, Ran, Relay, Shared, Size};
-use crate::marks::{Keys, Marks, Piece};
+use crate::marks::{Keys, Mark, Marks, Piece};
 use crate::phase::{Outcome, Phase, Step};
 use crate::processes;
 use ahead::{Ahead, Taking, nonblocking};
@@ -29,6 +30,7 @@ use beside::Aside;
 use held::Held;
 use interrupt::Pressed;
 use mend::LineEditor;
+pub use pause::Pause;
 pub use process::Stops;
 use process::Watched;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -123,6 +125,7 @@ pub struct Keeper {
     pressed: Option<Pressed>,
     line_editor: LineEditor,
     watched: Watched,
+    pause: Pause,
     /// Ctrl-C that gave up a command for which the start-up files were not done.
     start_interrupts: u32,
     beside: Box<dyn FnMut(&str) + Send>,
@@ -140,6 +143,7 @@ pub struct Kept {
     pub dialect: Dialect,
     pub keys: Keys,
     pub folder: Folder,
+    pub pause: Pause,
     pub shared: Arc<Shared>,
     pub beside: Box<dyn FnMut(&str) + Send>,
 }
@@ -165,6 +169,7 @@ impl Keeper {
             pressed: None,
             line_editor: LineEditor::default(),
             watched: Watched::new(),
+            pause: kept.pause,
             start_interrupts: 0,
             beside: kept.beside,
             size: None,
@@ -273,12 +278,19 @@ impl Keeper {
         if let Piece::Output(bytes) = &piece {
             self.line_editor.read(bytes);
         }
+        let waits = match piece {
+            Piece::Mark(Mark::Ended { waits, .. }) => waits,
+            Piece::Mark(_) | Piece::Output(_) => None,
+        };
         let before = discriminant(&self.phase);
         let step = self.phase.step(piece);
         if discriminant(&self.phase) != before {
             self.entered();
         }
         self.act(step);
+        if let Some(number) = waits {
+            self.paused(number);
+        }
     }
 
     /// The shell is told to do something else.
@@ -309,7 +321,6 @@ impl Keeper {
             (Phase::Over(_), Some(current)) => {
                 current.took = Some(current.began.elapsed());
                 current.unwritten.extend(self.pending.drain(..));
-                self.take_back_keys();
             }
             (
                 Phase::Starting
@@ -342,11 +353,6 @@ impl Keeper {
             Step::Refused(said) => {
                 self.act(Step::Show(said));
                 self.prompted(Outcome::Refused(None));
-            }
-            Step::Ahead(text) => {
-                if let Some(current) = &mut self.current {
-                    current.ahead.handed_back(&text);
-                }
             }
             Step::Taken { outcome, text, beside } => {
                 self.beside(&beside);

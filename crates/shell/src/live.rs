@@ -4,7 +4,7 @@ use crate::capture::Capture;
 use crate::dialect::{Dialect, Start, StartUp};
 use crate::folder::Folder;
 use crate::image::Became;
-use crate::keeper::{Asked, Keeper, Kept, Order, Stops, Typed};
+use crate::keeper::{Asked, Keeper, Kept, Order, Pause, Stops, Typed};
 use crate::marks::Keys;
 use crate::phase::NotRun;
 use rustix::event::{EventfdFlags, eventfd};
@@ -260,6 +260,7 @@ impl Shell {
             closed: key().map_err(failed)?,
         };
         let folder = Folder::create().map_err(failed)?;
+        let pause = Pause::create(folder.path()).map_err(failed)?;
         let launch = dialect
             .launch(&Start {
                 folder: folder.path(),
@@ -296,6 +297,7 @@ impl Shell {
             dialect,
             keys,
             folder,
+            pause,
             shared: Arc::clone(&shared),
             beside: Box::new(beside),
         });

@@ -17,10 +17,12 @@ pub enum Mark {
     Wrong,
     /// What was typed runs (`133;C`).
     Begun,
-    /// It is over, with this status (`133;D`).
+    /// It is over, with this status (`133;D`); the shell may read nothing until it is told to.
     Ended {
         /// As `$?`; 128 and the signal's number for one that was killed.
         status: i32,
+        /// The number under which the shell waits to be told to go on.
+        waits: Option<u32>,
     },
     /// A hidden line was run (`133;Q`).
     Answered,
@@ -181,8 +183,13 @@ impl Marks {
             b'X' => Some(Mark::Wrong),
             b'C' => Some(Mark::Begun),
             b'D' => {
-                let status = std::str::from_utf8(value).ok()?.parse().ok()?;
-                Some(Mark::Ended { status })
+                let value = std::str::from_utf8(value).ok()?;
+                let (status, waits) = match value.split_once(';') {
+                    Some((status, number)) => (status, Some(number.parse().ok()?)),
+                    None => (value, None),
+                };
+                let status = status.parse().ok()?;
+                Some(Mark::Ended { status, waits })
             }
             b'Q' => Some(Mark::Answered),
             b'L' => Some(Mark::Taken(numbered(&unprocessed(value)))),

@@ -79,8 +79,6 @@ pub enum Step {
     Refused(Vec<u8>),
     /// The command is over; what stands in the line editor can be taken ([`Phase::Taking`]), or else it is finished.
     Prompted(Outcome),
-    /// A line that was typed ahead.
-    Ahead(Vec<u8>),
     /// What stood in the line editor, and the command is finished; with what is not drawn by the line editor.
     Taken {
         outcome: Outcome,
@@ -100,7 +98,7 @@ impl Phase {
             Piece::Mark(Mark::Begun) => self.begun(),
             Piece::Mark(Mark::More) => self.not_run(NotRun::Incomplete),
             Piece::Mark(Mark::Wrong) => self.not_run(NotRun::Malformed),
-            Piece::Mark(Mark::Ended { status }) => self.ended(status),
+            Piece::Mark(Mark::Ended { status, waits: _ }) => self.ended(status),
             Piece::Mark(Mark::Answered) => self.answered(),
             Piece::Mark(Mark::Taken(text)) => self.taken(text),
         }
@@ -252,9 +250,16 @@ impl Phase {
                 }
                 self.becomes(Self::Idle, Step::Taken { outcome, text, beside })
             }
-            Self::Accepted(_) | Self::Questioned | Self::Running => Step::Ahead(text),
             Self::Withdrawn(_) => self.ready(),
-            Self::Starting | Self::Idle | Self::Typed(_) | Self::Over(_) | Self::Ahead | Self::Asked => Step::None,
+            Self::Starting
+            | Self::Idle
+            | Self::Typed(_)
+            | Self::Accepted(_)
+            | Self::Questioned
+            | Self::Running
+            | Self::Over(_)
+            | Self::Ahead
+            | Self::Asked => Step::None,
         }
     }
 

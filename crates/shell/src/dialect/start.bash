@@ -6,6 +6,7 @@
 __aish_folder=FOLDER
 __aish_own='HOOK'
 __aish_commands=()
+__aish_pause=0
 __aish_interrupted() { :; }
 # What proves a mark that ends something is in a file: no variable and no function shows it.
 __aish_say() {
@@ -19,15 +20,15 @@ __aish_hand_back() {
   text=${text//$'\e'/%1b}
   __aish_say L "${text//$'\a'/%07}"
 }
-# What was typed ahead and that no program took would be run unseen: it is handed back. Behind a program that left the terminal raw no
-# key makes an end of a line: what came without one is a part.
-__aish_ahead() {
-  local line
-  while IFS= builtin read -r -t 0; do
-    IFS= builtin read -r -t 0.05 line && line+=$'\n'
-    [[ -n $line ]] || break
-    __aish_hand_back "$line"
-  done </dev/tty
+# What was typed ahead and that no program took would be run unseen: it is taken back while nobody reads the terminal. So the end of a
+# command is said with a number, and nothing goes on before that number is in the pipe; a minute is as good as never.
+__aish_end() {
+  local number tries
+  __aish_pause=$((__aish_pause + 1))
+  __aish_say D "$1;$__aish_pause"
+  for ((tries = 0; tries < 60; tries++)); do
+    IFS= builtin read -r -t 1 number && [[ $number == "$__aish_pause" ]] && break
+  done <>"$__aish_folder/go"
 }
 # While a prompt is prepared, bash forgets its jobs when it is hung up, unless it is told of them by a trap. The user's own stays.
 __aish_hung_up() {
@@ -41,11 +42,10 @@ __aish_hung_up() {
 }
 __aish_over() {
   local -
-  set +eETux
+  set +aeETux
   trap -p HUP >|"$__aish_folder/traps"
   [[ -s $__aish_folder/traps ]] || trap __aish_hung_up HUP
-  __aish_ahead
-  __aish_say D "$1"
+  __aish_end "$1"
 }
 # PROMPT_COMMAND is ours; what the user's files and lines put there is run by us, between the end of a command and the prompt.
 __aish_adopt() {

@@ -9,8 +9,16 @@ end
 function __aish_begun --on-event fish_preexec
     __aish_say C >/dev/tty
 end
+# What was typed ahead and that no program took would be run unseen: it is taken back while nobody reads the terminal. So the end of a
+# command is said with a number, and nothing goes on before that number is in the pipe. Without a length, read takes what is behind a
+# line with it.
 function __aish_mark --on-event fish_postexec
-    __aish_say D $status >/dev/tty
+    set -l __aish_status $status
+    set -g __aish_pause (math "0$__aish_pause + 1")
+    __aish_say D "$__aish_status;$__aish_pause" >/dev/tty
+    while builtin read -n 20 -l __aish_number <FOLDER/go
+        test "$__aish_number" = $__aish_pause; and break
+    end
 end
 function __aish_accept
     commandline --is-valid

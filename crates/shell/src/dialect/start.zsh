@@ -21,20 +21,20 @@ __aish_hand_back() {
   text=${text//$'\e'/%1b}
   __aish_say L "${text//$'\a'/%07}"
 }
-# What was typed ahead and that no program took would be run unseen: it is handed back. Not by read: behind a program that left the
-# terminal raw that would wait for the end of a line, which no key makes there.
-__aish_ahead() {
-  local text
-  zmodload -F zsh/system b:sysread || return
-  while builtin sysread -t 0 text; do
-    __aish_hand_back "$text"
-  done </dev/tty
+# What was typed ahead and that no program took would be run unseen: it is taken back while nobody reads the terminal. So the end of a
+# command is said with a number, and nothing goes on before that number is in the pipe; a minute is as good as never.
+__aish_end() {
+  local number
+  typeset -g __aish_pause=$((${__aish_pause:-0} + 1))
+  __aish_say D "$1;$__aish_pause"
+  repeat 60; do
+    IFS= builtin read -r -t 1 number && [[ $number == $__aish_pause ]] && break
+  done <>$__aish_folder/go
 }
 __aish_over() {
   local __aish_status=$?
   trap - DEBUG ZERR
-  __aish_ahead
-  __aish_say D $__aish_status
+  __aish_end $__aish_status
 } >/dev/null 2>&1
 END
 builtin emulate zsh -o no_xtrace -o local_traps -c "$__aish_text"

@@ -1,8 +1,8 @@
 //! Keys that were pressed while a command ran and that no program took.
 //!
-//! Whole lines come back from the terminal's queue, or from the shell that found them there, and were sent by whoever pressed
-//! Enter. A program that knows how our marks look could hand back any line, so a line counts as sent only where the keys of it
-//! were pressed; what else comes back, and whatever stands in the line editor, is a draft: nothing runs it by itself.
+//! They come back from the terminal's queue ([`super::pause`]), or from a line editor that was faster; whole lines were sent by
+//! whoever pressed Enter. What stands in a line editor may come from a program too, so a line counts as sent only where the keys of
+//! it were pressed; what else comes back is a draft: nothing runs it by itself.
 
 use super::{Current, Keeper};
 use crate::dialect::Dialect;
@@ -11,22 +11,17 @@ use crate::phase::{NotRun, Outcome, Phase};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
-use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 use rustix::termios::{SpecialCodeIndex, tcgetattr};
 
 /// Bytes of keys that are kept of a command: more than can wait on their way to it.
 const AHEAD_BYTES_MAX: usize = 256 * 1024;
-/// Bytes that a terminal keeps for who reads lines of it; what is behind them comes up once there is room.
-const QUEUE_BYTES: usize = 2048;
-/// How long that may take.
-const COMES_UP_MS: i64 = 5;
 
 /// The keys of one command, and what of them came back.
 #[derive(Debug, Default)]
 pub struct Ahead {
     /// The last that went to it.
     pressed: Vec<u8>,
-    /// Lines that no program took, as somebody says, and the beginning of one.
+    /// Lines that no program took, and the beginning of one.
     back: Vec<u8>,
     /// A line that the shell has put back.
     draft: Vec<u8>,
@@ -55,6 +50,11 @@ impl Ahead {
         self.pressed.extend(keys);
         let over = self.pressed.len().saturating_sub(AHEAD_BYTES_MAX);
         self.pressed.drain(..over);
+    }
+
+    /// How many there were.
+    pub fn pressed_bytes(&self) -> usize {
+        self.pressed.len()
     }
 
     /// Keys come back; Enter as such, where a program left the terminal raw.
@@ -172,34 +172,6 @@ impl Keeper {
             }
         }
         self.finish(ended);
-    }
-
-    /// Takes back whole lines that no program took, before the shell's line editor reads them as commands. A fish cannot do so by
-    /// itself; there the one who comes first has them.
-    pub(super) fn take_back_keys(&mut self) {
-        let Some(current) = self
-            .current
-            .as_mut()
-            .filter(|current| !current.ahead.pressed.is_empty())
-        else {
-            return;
-        };
-        // The shell's end of the terminal, opened for this only: while it is open the end of the shell does not show.
-        let Ok(end) = ioctl_tiocgptpeer(&self.terminal, OpenptFlags::RDWR | OpenptFlags::NOCTTY) else {
-            return;
-        };
-        if nonblocking(&end).is_err() {
-            return;
-        }
-        let mut line = [0; 4096];
-        loop {
-            while let Ok(len @ 1..) = rustix::io::read(&end, &mut line) {
-                current.ahead.handed_back(line.get(..len).unwrap_or_default());
-            }
-            if current.ahead.pressed.len() < QUEUE_BYTES || !comes_up(&end, COMES_UP_MS) {
-                return;
-            }
-        }
     }
 }
 

@@ -9,12 +9,13 @@
 //! | is anywhere else | kept for the command, from [`PATIENCE_MS`] on | Ctrl-C gives the command up |
 //! | is at its prompt, without a mark | as before | it is asked for the marks ([`super::mend`]) |
 //! | has run a command, without a prompt yet | left in the terminal | the command is told as over ([`OVER_GRACE_MS`]) |
+//! | has not run one, without a prompt yet | left in the terminal | the same, later: it may put the line back ([`REFUSED_GRACE_MS`]) |
 
 use super::ahead::Taking;
 use super::reading::is_secret;
 use super::{CTRL_C, KEYS_WAITING_MAX, Keeper};
 use crate::live::{End, Ended, Ran};
-use crate::phase::{NotRun, Phase, Step};
+use crate::phase::{NotRun, Outcome, Phase, Step};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 const BEGIN_MAX_MS: u64 = 10_000;
 /// How long the prompt behind a command is waited for. Hooks of the user's that take longer go on behind ours.
 const OVER_GRACE_MS: u64 = 100;
+/// The same behind a line that did not run: it may be put back, and would be lost where nobody waits for it.
+const REFUSED_GRACE_MS: u64 = 5_000;
 /// How long the shell may take to give what stands in its line editor: it may have lost our keys.
 const TAKEN_MAX_MS: u64 = 1_000;
 /// How long a line that is withdrawn may take to be gone, before it is told as not run all the same.
@@ -70,9 +73,15 @@ impl Keeper {
         if is_due(self.phase_due()) {
             match self.phase {
                 Phase::Typed(_) | Phase::Accepted(_) => self.give_up(NotRun::NoAnswer),
-                Phase::Over(outcome) | Phase::Taking(outcome, _) => self.finish(outcome.into()),
+                Phase::Over(outcome) => self.finish(outcome.into()),
                 Phase::Withdrawn(why) => self.finish(Ended::NotRun(why)),
-                Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {}
+                Phase::Starting
+                | Phase::Idle
+                | Phase::Questioned
+                | Phase::Running
+                | Phase::Taking(..)
+                | Phase::Ahead
+                | Phase::Asked => {}
             }
         }
         if is_due(self.question_due()) {
@@ -83,6 +92,9 @@ impl Keeper {
             }
         }
         if is_due(self.taken_due()) {
+            if let Phase::Taking(outcome, _) = self.phase {
+                self.finish(outcome.into());
+            }
             self.taking = Taking::Lost;
             self.enter(Phase::Withdrawn(NotRun::NoAnswer));
             self.withdraw();
@@ -104,11 +116,16 @@ impl Keeper {
     fn phase_due(&self) -> Option<Instant> {
         let wait_ms = match self.phase {
             Phase::Typed(_) | Phase::Accepted(_) => BEGIN_MAX_MS,
-            Phase::Over(_) | Phase::Taking(..) => OVER_GRACE_MS,
+            Phase::Over(Outcome::Ran(_) | Outcome::Withdrawn(_)) => OVER_GRACE_MS,
+            Phase::Over(Outcome::Refused(_)) => REFUSED_GRACE_MS,
             Phase::Withdrawn(_) => WITHDRAWN_GRACE_MS,
-            Phase::Starting | Phase::Idle | Phase::Questioned | Phase::Running | Phase::Ahead | Phase::Asked => {
-                return None;
-            }
+            Phase::Starting
+            | Phase::Idle
+            | Phase::Questioned
+            | Phase::Running
+            | Phase::Taking(..)
+            | Phase::Ahead
+            | Phase::Asked => return None,
         };
         let waits = self.current.is_some();
         waits.then(|| self.since + Duration::from_millis(wait_ms))

@@ -2,6 +2,7 @@
 //! the terminal that its prompt is said to be on.
 
 use super::patience::LOOK_MS;
+use super::reading::gives_each_key;
 use super::{Keeper, Next};
 use crate::image::{self, Became};
 use crate::live::End;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 /// does.
 const SETTLES_MS: u64 = 1_000;
 
-/// How often it is looked whether the shell has its terminal back.
+/// How often it is looked whether the shell edits a line.
 const IN_FRONT_MS: u64 = 10;
 
 /// What is known of the process.
@@ -29,12 +30,12 @@ pub struct Watched {
     prompt: Prompt,
 }
 
-/// Whether a prompt was marked while another program had the terminal.
+/// Whether a prompt was marked while the shell did not edit a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prompt {
     /// None was.
     Believed,
-    /// One was: whoever marked it, keys would go to that program.
+    /// One was: whoever marked it, keys would go to somebody else.
     Doubted,
 }
 
@@ -98,11 +99,16 @@ impl Keeper {
         rustix::termios::tcgetpgrp(&self.terminal) == Ok(self.shell())
     }
 
-    /// Whether that is the prompt behind a command while another program has the terminal. A line typed there would be that
-    /// program's, so the mark waits until the shell has the terminal back.
+    /// Whether that is the prompt behind a command while the shell does not edit a line. One that is typed then would be another
+    /// program's, or would be there before the prompt; so the mark waits.
     pub(super) fn is_doubtful(&mut self, piece: &Piece) -> bool {
-        let ends = matches!(self.phase, Phase::Over(_)) && *piece == Piece::Mark(Mark::Ready);
-        let is_doubtful = ends && !self.is_in_front();
+        let is_over = matches!(self.phase, Phase::Over(_));
+        // The shell itself says that the command is over: it was not before, and the prompt is still to come.
+        if is_over && matches!(piece, Piece::Mark(Mark::Ended { .. })) && self.is_in_front() {
+            self.watched.prompt = Prompt::Believed;
+        }
+        let ends = is_over && *piece == Piece::Mark(Mark::Ready);
+        let is_doubtful = ends && !self.edits();
         if ends {
             self.watched.prompt = if is_doubtful { Prompt::Doubted } else { Prompt::Believed };
         }
@@ -111,14 +117,20 @@ impl Keeper {
 
     /// The prompt that waits to be believed.
     pub(super) fn believed_prompt(&mut self) -> Option<Piece> {
-        if self.watched.prompt == Prompt::Believed || !self.is_in_front() {
+        if self.watched.prompt == Prompt::Believed || !self.edits() {
             return None;
         }
         self.watched.prompt = Prompt::Believed;
         matches!(self.phase, Phase::Over(_)).then_some(Piece::Mark(Mark::Ready))
     }
 
-    /// When it is looked again whether the shell has the terminal.
+    /// Whether the shell may be at its line editor, which has set the terminal to give each key. One that has only just got the
+    /// terminal back prepares its prompt first.
+    fn edits(&self) -> bool {
+        self.is_in_front() && gives_each_key(&self.terminal)
+    }
+
+    /// When it is looked again whether the shell edits a line.
     pub(super) fn in_front_due(&self, now: Instant) -> Option<Instant> {
         match self.watched.prompt {
             Prompt::Believed => None,

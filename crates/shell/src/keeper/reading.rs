@@ -56,7 +56,7 @@ pub fn of(terminal: &OwnedFd, shell: Pid) -> Reading {
         (false, _) if group == shell => Reading::Nothing,
         (false, _) => Reading::Keys,
         (true, false) => Reading::Nothing,
-        (true, true) => reader(terminal, group, shell).map_or(Reading::Nothing, Reading::Line),
+        (true, true) => reader(terminal, group).map_or(Reading::Nothing, Reading::Line),
     }
 }
 
@@ -66,13 +66,19 @@ pub fn is_secret(terminal: &OwnedFd) -> bool {
     modes.is_ok_and(|modes| modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO))
 }
 
-/// By the other name our own hooks in the shell look for lines that nobody took: the shell reads by that of the terminal only.
-fn reader(terminal: &OwnedFd, group: Pid, shell: Pid) -> Option<Reader> {
+/// Whether who reads there gets each key at once, as a line editor does, and not whole lines.
+pub fn gives_each_key(terminal: &OwnedFd) -> bool {
+    let modes = tcgetattr(terminal).map(|settings| settings.local_modes);
+    modes.is_ok_and(|modes| !modes.contains(LocalModes::ICANON))
+}
+
+/// Whoever of the group reads the terminal, by either of its names.
+fn reader(terminal: &OwnedFd, group: Pid) -> Option<Reader> {
     let name = rustix::pty::ptsname(terminal, Vec::new()).ok()?;
     let name = Path::new(OsStr::from_bytes(name.as_bytes()));
     let reader = |id: Pid| {
         let file = read_by(id)?;
-        let is_terminal = file == name || (id != shell && file == Path::new(OWN_TERMINAL));
+        let is_terminal = file == name || file == Path::new(OWN_TERMINAL);
         // Counted last: what was seen before is true of the sleep that is counted.
         is_terminal.then_some(Reader {
             id,

@@ -14,19 +14,24 @@ fn output(text: &str) -> Piece {
     Piece::Output(text.as_bytes().to_vec())
 }
 
+fn ended(status: i32, waits: Option<u32>) -> Piece {
+    Piece::Mark(Mark::Ended { status, waits })
+}
+
 /// Marks are taken out, and everything else is left.
 #[test]
 fn marks_and_output() {
     let mut marks = marks();
     let pieces = marks
-        .read(b"a\x1b]133;C;k=s\x07b\x1b[1mc\x1b]133;D;k=s;130\x07\x1b]133;L;k=s;a%1b %25b%\x07\x1b]133;B;k=o\x07");
+        .read(b"a\x1b]133;C;k=s\x07b\x1b[1mc\x1b]133;D;k=s;130\x07\x1b]133;D;k=s;1;42\x07\x1b]133;L;k=s;a%1b %25b%\x07\x1b]133;B;k=o\x07");
     assert_eq!(
         pieces,
         [
             output("a"),
             Piece::Mark(Mark::Begun),
             output("b\x1b[1mc"),
-            Piece::Mark(Mark::Ended { status: 130 }),
+            ended(130, None),
+            ended(1, Some(42)),
             Piece::Mark(Mark::Taken(b"a\x1b %b%".to_vec())),
             Piece::Mark(Mark::Ready),
         ]
@@ -41,6 +46,7 @@ fn forged_marks_are_output() {
         "\x1b]133;D;k=t;0\x07",
         "\x1b]133;D;k=s2;0\x07",
         "\x1b]133;D;k=s;x\x07",
+        "\x1b]133;D;k=s;0;x\x07",
         "\x1b]133;Z;k=s\x07",
         // What a prompt proves is not the end of a command, nor a line.
         "\x1b]133;D;k=o;0\x07",
@@ -128,7 +134,7 @@ fn stretch() -> impl Strategy<Value = (Vec<u8>, Option<Mark>)> {
         Just((b"\x1b]133;C;k=s\x07".to_vec(), Some(Mark::Begun))),
         (0..256i32).prop_map(|status| {
             let mark = format!("\x1b]133;D;k=s;{status}\x07");
-            (mark.into_bytes(), Some(Mark::Ended { status }))
+            (mark.into_bytes(), Some(Mark::Ended { status, waits: None }))
         }),
     ]
 }

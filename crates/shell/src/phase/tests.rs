@@ -15,7 +15,7 @@ const BEGUN: Piece = Piece::Mark(Mark::Begun);
 const READY: Piece = Piece::Mark(Mark::Ready);
 
 fn ended(status: i32) -> Piece {
-    Piece::Mark(Mark::Ended { status })
+    Piece::Mark(Mark::Ended { status, waits: None })
 }
 
 /// What comes of these pieces behind a line that was typed.
@@ -122,7 +122,7 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
         Just(Mark::More),
         Just(Mark::Wrong),
         Just(Mark::Begun),
-        (0..200i32).prop_map(|status| Mark::Ended { status }),
+        (0..200i32).prop_map(|status| Mark::Ended { status, waits: Some(1) }),
         Just(Mark::Answered),
         Just(Mark::Taken(b"line\n".to_vec())),
     ];
@@ -142,9 +142,5 @@ proptest! {
         let steps: Vec<Step> = pieces.into_iter().map(|piece| phase.step(piece)).collect();
         let is_end = |step: &&Step| matches!(step, Step::Prompted(_) | Step::Refused(_) | Step::Taken { .. });
         prop_assert!(steps.iter().filter(is_end).count() <= 1, "{steps:?}");
-        let end = steps.iter().position(|step| is_end(&step)).unwrap_or(steps.len());
-        // Nothing is handed back as typed ahead behind the end.
-        let behind = steps.iter().skip(end);
-        prop_assert!(!behind.into_iter().any(|step| matches!(step, Step::Ahead(_))), "{steps:?}");
     }
 }

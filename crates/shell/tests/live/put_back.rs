@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, runtime};
 use aish_shell::{Ended, NotRun, Stops};
+use std::time::Duration;
 
 /// SPEC 8.2: `histverify`: what the history stands for comes back instead of being glued to the next line.
 #[test]
@@ -16,6 +17,29 @@ fn history_is_looked_at_first() {
             assert_eq!(ran.output.text(None), "", "{name}");
             assert_eq!(bench.text(&ran.draft).await, "and echo once", "{name}");
             assert_eq!(bench.text("echo next").await, "next", "{name}");
+        });
+    }
+}
+
+/// SPEC 8.2: a line that is put back is not lost where the prompt takes its time.
+#[test]
+fn put_back_late() {
+    for (name, start_up) in [
+        ("bash", "shopt -s histverify\nPROMPT_COMMAND='sleep 0.3'\n"),
+        (
+            "zsh",
+            "setopt hist_verify\nslow() { sleep 0.3 }; precmd_functions=(slow)\n",
+        ),
+    ] {
+        let bench = Bench::new(name, start_up);
+        runtime().block_on(async {
+            assert_eq!(bench.text("echo once").await, "once");
+            let ran = bench.run("echo and !!").await;
+            assert_eq!(
+                (ran.ended, ran.draft.as_str()),
+                (Ended::PutBack, "echo and echo once"),
+                "{name}: {ran:?}"
+            );
         });
     }
 }
@@ -115,8 +139,8 @@ fn stopped() {
     }
 }
 
-/// SPEC 8.2, 8.8: a program that marks as the shell does, even with the shell's own secret, has no line run and no prompt believed: a
-/// line that it hands back is a draft, and the next command waits for the real prompt.
+/// SPEC 8.2, 8.8: a program that marks as the shell does, even with the shell's own secret, hands no line back and has no prompt
+/// believed: the next command waits for the real one.
 #[test]
 fn forged_marks() {
     let bench = Bench::new("bash", "");
@@ -125,11 +149,7 @@ fn forged_marks() {
         let mark = |letter: &str, value: &str| format!("\\033]133;{letter};k={key};{value}\\007");
         let line = format!("sh -c 'printf \"{}\"'", mark("L", "touch forged\\n"));
         let ran = bench.run(&line).await;
-        assert_eq!(
-            (ran.typed_ahead.as_str(), ran.draft.as_str()),
-            ("", "touch forged\n"),
-            "{ran:?}"
-        );
+        assert_eq!((ran.typed_ahead.as_str(), ran.draft.as_str()), ("", ""), "{ran:?}");
         let forged = [mark("L", "touch forged\\n"), mark("D", "0"), mark("B", "")].concat();
         // As long as it could be typed to.
         let line = format!("sh -c 'printf \"{forged}\"; timeout --foreground 1 cat > read; true'");
@@ -138,5 +158,29 @@ fn forged_marks() {
         let read = std::fs::read_to_string(bench.home().join("read")).unwrap();
         assert_eq!(read, "");
         assert!(!bench.home().join("forged").exists());
+    });
+}
+
+/// SPEC 8.2, 8.8: a shell that has its terminal back is not at its prompt yet: what is typed then, because somebody marked one,
+/// would be taken for keys that were typed ahead.
+#[test]
+fn marked_before_the_prompt() {
+    let bench = Bench::new("bash", "mkfifo ~/gate\n");
+    runtime().block_on(async {
+        let key = bench.text("cat \"$__aish_folder/key\"").await;
+        let mark = |letter: &str| format!("\\033]133;{letter};k={key};0\\007");
+        // By another program, and by the shell itself.
+        for print in ["sh -c 'printf \"$1\"' -", "printf"] {
+            let forged = format!("{print} \"{}{}\"; read line <~/gate", mark("D"), mark("B"));
+            bench.run(&forged).await;
+            let next = bench.text("echo next");
+            tokio::pin!(next);
+            tokio::select! {
+                _ = &mut next => panic!("it ran behind a gate that is closed"),
+                () = tokio::time::sleep(Duration::from_millis(50)) => {}
+            }
+            std::fs::write(bench.home().join("gate"), "open\n").unwrap();
+            assert_eq!(next.await, "next", "{print}");
+        }
     });
 }
