@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "corpus/alike.rs"]
+mod alike;
 #[path = "corpus/arrivals.rs"]
 mod arrivals;
 #[path = "corpus/case.rs"]

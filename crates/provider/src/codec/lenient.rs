@@ -14,6 +14,11 @@ use std::fmt;
 pub struct Str<'a>(pub Option<Cow<'a, str>>);
 
 impl<'a> Str<'a> {
+    /// True where there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0.as_deref().is_none_or(str::is_empty)
+    }
+
     /// The text; an empty one counts as missing.
     pub fn non_empty(self) -> Option<Cow<'a, str>> {
         self.0.filter(|text| !text.is_empty())

@@ -23,6 +23,7 @@ pub mod openai_responses;
 mod result;
 pub mod schema;
 mod structured;
+mod template;
 mod wire_ids;
 mod withheld;
 mod words;

@@ -4,6 +4,7 @@
 //! `wire`; `decode` reads payloads; `own` keeps what a provider wants back. All follow what servers do rather than what the
 //! reference says: see the recorded exchanges in this crate's tests.
 
+use super::template::Template;
 use super::{Codec, Decoder, Encoded, KeyHeader, Sink};
 use crate::profile::ModelProfile;
 use crate::{ProviderError, Request, sse};
@@ -40,11 +41,13 @@ impl Codec for OpenaiChat {
 struct Reader {
     /// What the provider wants back and sends in pieces.
     details: own::Details,
+    /// The payload before this one, which most are like.
+    template: Template,
 }
 
 impl Decoder for Reader {
     fn event(&mut self, event: &sse::Event<'_>, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
-        decode::event(event, &mut self.details, sink)
+        decode::event(event, &mut self.details, &mut self.template, sink)
     }
 
     fn body(&mut self, body: &str, sink: &mut Sink<'_>) -> Result<(), ProviderError> {

@@ -5,6 +5,7 @@
 
 use super::own::Details;
 use crate::codec::lenient::{self, Content, Count, List, Object, Str};
+use crate::codec::template::{Template, Voice};
 use crate::codec::{CallFragment, Finish, Piece, Sink, failure, withheld};
 use crate::profile::Format;
 use crate::{ProviderError, sse};
@@ -141,7 +142,12 @@ impl Tokens {
 }
 
 /// Reads the payload of one event.
-pub(super) fn event(event: &sse::Event<'_>, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
+pub(super) fn event(
+    event: &sse::Event<'_>,
+    details: &mut Details,
+    template: &mut Template,
+    sink: &mut Sink<'_>,
+) -> Result<(), ProviderError> {
     let data = event.data.trim();
     // Some gateways keep a connection alive with `null`.
     if data.is_empty() || data == "null" {
@@ -151,9 +157,22 @@ pub(super) fn event(event: &sse::Event<'_>, details: &mut Details, sink: &mut Si
         sink(Piece::Done);
         return Ok(());
     }
+    // The model it names was told with the payload that it is like.
+    if event.name != "error"
+        && let Some(piece) = template.fill(data)
+    {
+        sink(piece);
+        return Ok(());
+    }
+    template.forget();
     match lenient::payload::<Payload<'_>>(data) {
         Ok(payload) if event.name == "error" && payload.error.is_none() => failed(data, sink),
-        Ok(payload) => pieces(payload, data, details, sink),
+        Ok(payload) => {
+            if let Some((voice, text)) = only_text(&payload) {
+                template.keep(data, voice, text);
+            }
+            pieces(payload, data, details, sink)
+        }
         Err(_) if event.name == "error" => {
             sink(Piece::Error(failure::of_stream(&Value::String(data.to_owned()))));
             Ok(())
@@ -171,6 +190,68 @@ pub(super) fn body(body: &str, details: &mut Details, sink: &mut Sink<'_>) -> Re
     pieces(payload, body, details, sink)?;
     sink(Piece::Done);
     Ok(())
+}
+
+/// The text or thinking of a payload that says nothing else, as [`pieces`] would take it; but for the model it names. Only
+/// what stands in the payload as it is said: without escapes, and not in blocks.
+fn only_text<'a>(payload: &Payload<'a>) -> Option<(Voice, &'a str)> {
+    let Payload {
+        choices: Some(List(choices)),
+        model: _,
+        usage: None,
+        x_groq: None,
+        error: None,
+        object,
+    } = payload
+    else {
+        return None;
+    };
+    let [
+        Choice {
+            index,
+            delta: Object(Some(delta)),
+            message: None,
+            finish_reason,
+            native_finish_reason: _,
+            content_filter_results: _,
+            usage: None,
+        },
+    ] = choices.as_slice()
+    else {
+        return None;
+    };
+    let Delta {
+        content: Content { text, thinking },
+        reasoning_content,
+        reasoning,
+        reasoning_details: List(details),
+        refusal,
+        tool_calls: List(calls),
+        function_call: Object(None),
+    } = delta
+    else {
+        return None;
+    };
+    let is_more = object.0.as_deref() == Some("error")
+        || index.0.unwrap_or(0) != 0
+        || !finish_reason.is_empty()
+        || !refusal.is_empty()
+        || !details.is_empty()
+        || !calls.is_empty()
+        || !thinking.is_empty();
+    if is_more {
+        return None;
+    }
+    let (voice, text) = match [text, &reasoning_content.text, &reasoning.text].map(|text| text.is_empty()) {
+        [false, true, true] => (Voice::Text, text),
+        [true, false, _] => (Voice::Thinking, &reasoning_content.text),
+        [true, true, false] => (Voice::Thinking, &reasoning.text),
+        [false, _, _] | [true, true, true] => return None,
+    };
+    match text {
+        Cow::Borrowed(text) => Some((voice, text)),
+        Cow::Owned(_) => None,
+    }
 }
 
 fn pieces(payload: Payload<'_>, text: &str, details: &mut Details, sink: &mut Sink<'_>) -> Result<(), ProviderError> {
