@@ -4,7 +4,7 @@
 //! decided by its first letter, not by its content type, which servers get wrong. Every wait ends: see [`Phase`].
 
 use super::adapt::{Asked, adapt};
-use super::body::{Body, CHUNKS_AHEAD_MAX, Came};
+use super::body::{Body, Came};
 use super::way::{Learned, Way};
 use super::{Target, innermost};
 use crate::assemble::{Assembler, Ending, REPLY_BYTES_MAX, too_large};
@@ -320,13 +320,6 @@ impl ReplyStream for HttpStream {
                 match timeout_at(self.deadline, body.next()).await {
                     Ok(came) => self.came(came, &mut fresh),
                     Err(_) => self.broke(self.timed_out(), &mut fresh),
-                }
-                // As often as could have been read ahead and no more: a server that pours for ever is not followed.
-                for _ in 0..CHUNKS_AHEAD_MAX {
-                    let Some(came) = self.body.as_mut().and_then(Body::ready) else {
-                        break;
-                    };
-                    self.came(came, &mut fresh);
                 }
                 if !fresh.is_empty() {
                     out.append(&mut fresh);
