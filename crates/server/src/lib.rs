@@ -2,12 +2,13 @@
 //!
 //! The turns are the engine's ([`Conversations`]); what stands between a socket and a request is [`aish_listen`]'s. Here is what is
 //! between them: which path does what (`routes`), what a request must say (`request`, `json`, `query`) and is answered (`envelope`),
-//! how every refusal looks ([`ApiError`]), how a session is read and followed (`pages`, `stream`, `standings`), what is said of it all
+//! how every refusal looks ([`ApiError`]), how a session is read and followed (`batches`, `stream`, `standings`), what is said of it all
 //! (`telemetry`, `ready`), and the page. What the API is, for programs, is `docs/openapi.json`: generated from the types of this crate,
 //! and a test says when it is not theirs any more.
 //!
 //! Nothing here reads the configuration, and the ledger is reached through the engine.
 
+mod batches;
 mod envelope;
 mod error;
 mod gateway;
@@ -17,7 +18,6 @@ mod metrics;
 #[cfg(test)]
 mod openapi_tests;
 mod page;
-mod pages;
 mod query;
 mod ready;
 mod request;

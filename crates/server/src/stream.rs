@@ -1,8 +1,8 @@
 //! Event streams (SPEC 9.8): what happens in a session, from the ledger first and then as it happens, without gap or duplicate.
 //!
-//! A stream is a body that is asked for its next frame ([`Follower::next`]): it reads the ledger page by page up to its end, then
+//! A stream is a body that is asked for its next frame ([`Follower::next`]): it reads the ledger batch by batch up to its end, then
 //! follows the engine's [`Reader`], whose items are made into bytes once for all readers. One that finds an event missing reads the
-//! ledger again. Nothing is kept for a reader but its place, one page, and its place in the ring: whoever does not take what is sent
+//! ledger again. Nothing is kept for a reader but its place, one batch, and its place in the ring: whoever does not take what is sent
 //! is cut by the listener, whoever falls behind by a whole ring is cut here, and no turn waits for either.
 //!
 //! Of a session, each event that says where a turn stands is followed by that envelope, which is folded from the events that the
@@ -15,8 +15,8 @@ mod frame;
 pub(crate) use frame::Delta;
 pub(crate) use frame::OF_ENVELOPE;
 
+use crate::batches::Batches;
 use crate::error::ApiError;
-use crate::pages::Pages;
 use crate::telemetry::{Open, Telemetry};
 use aish_core::event::Event;
 use aish_core::id::SessionId;
@@ -40,7 +40,7 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// How long a stream says nothing before it says that it lives.
 const KEEP_ALIVE_S: u64 = 15;
 
-/// Readers that have a page read and made into frames at a time: a page may be a megabyte, and turns go on between two of them.
+/// Readers that have a batch read and made into frames at a time: it may be a megabyte, and turns go on between two of them.
 const READ_AT_ONCE: usize = 2;
 
 /// Bytes of events that are not made into frames where turns run.
@@ -97,7 +97,7 @@ struct Follower {
     untold: Option<RawEvent>,
     /// Up to where the ledger was read again: an event that was told of is there.
     read_until: u64,
-    pages: Pages,
+    batches: Batches,
     frames: VecDeque<Bytes>,
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     open: Open,
@@ -192,7 +192,7 @@ impl Follower {
             last_told: 0,
             untold: None,
             read_until: 0,
-            pages: Pages::new(),
+            batches: Batches::new(),
             frames: VecDeque::new(),
         }
     }
@@ -212,7 +212,7 @@ impl Follower {
         }
     }
 
-    /// Reads one page of the ledger.
+    /// Reads one batch of the ledger.
     async fn read(&mut self, reader: Option<Reader>) {
         // It is never closed.
         let _place = Arc::clone(&self.reading).acquire_owned().await;
@@ -221,15 +221,15 @@ impl Follower {
         {
             return self.fail(error);
         }
-        let page = self
-            .pages
+        let batch = self
+            .batches
             .next(&self.conversations, (&self.session, self.last), usize::MAX)
             .await;
-        let page = match page {
-            Ok(page) => page,
+        let batch = match batch {
+            Ok(batch) => batch,
             Err(error) => return self.fail(error),
         };
-        let making = frames_of(Arc::clone(&self.conversations), self.session.clone(), page.events);
+        let making = frames_of(Arc::clone(&self.conversations), self.session.clone(), batch.events);
         // One that panics ends this stream, and its reader comes back.
         let Some((events, frames)) = making.await else { return };
         for (event, frame) in events.iter().zip(frames) {
@@ -244,7 +244,7 @@ impl Follower {
             }
         }
         self.phase = match reader {
-            reader if !page.is_last => Phase::Reading(reader),
+            reader if !batch.is_last => Phase::Reading(reader),
             None => Phase::Reading(Some(self.conversations.follow(&self.session, self.last))),
             Some(reader) => {
                 let told_from = reader.has_seen(self.last);

@@ -2,10 +2,10 @@
 
 use super::Shared;
 use super::conversation::{Id, known};
+use crate::batches::Batches;
 use crate::envelope::{Reply, SessionList, SessionPage, State as Doing, Summary};
 use crate::error::{ApiError, ErrorKind};
 use crate::json::answer;
-use crate::pages::Pages;
 use crate::query::Query;
 use aish_core::id::SessionId;
 use aish_engine::{Conversations, EngineError, ServeError, SessionFilter, SessionSummary, Standing};
@@ -87,12 +87,12 @@ async fn events(
 ) -> Result<(Vec<Box<RawValue>>, bool), ApiError> {
     let mut shown: Vec<Box<RawValue>> = Vec::new();
     let (mut last, mut bytes) = (after, 0);
-    let mut pages = Pages::new();
+    let mut batches = Batches::new();
     loop {
         // One more than is shown says whether there are more.
         let wanted = limit + 1 - shown.len();
-        let page = pages.next(conversations, (session, last), wanted).await?;
-        for event in page.events {
+        let batch = batches.next(conversations, (session, last), wanted).await?;
+        for event in batch.events {
             if shown.len() == limit || bytes >= PAGE_BYTES_MAX {
                 return Ok((shown, true));
             }
@@ -102,7 +102,7 @@ async fn events(
             let unreadable = |_| ApiError::new(ErrorKind::Internal, "an event cannot be shown");
             shown.push(RawValue::from_string(line).map_err(unreadable)?);
         }
-        if page.is_last {
+        if batch.is_last {
             return Ok((shown, false));
         }
     }
