@@ -8,14 +8,15 @@ use crate::query::VALUE_CHARS_MAX;
 use crate::request::{ApprovalBody, ChatBody, KEY_CHARS_MAX, ToolResultBody};
 use crate::routes::probes::Probe;
 use crate::routes::{
-    APPROVAL, CANCEL, CHAT, EVENTS, HEALTHZ, METRICS, OPENAPI, READYZ, SESSION, SESSIONS, TOOL_RESULT, sessions,
+    APPROVAL, CANCEL, CHAT, EVENTS, HEALTHZ, METRICS, OPENAPI, PAGE, PAGE_FILE, READYZ, ROUTES, SESSION, SESSIONS,
+    TOOL_RESULT, sessions,
 };
 use crate::stream::{Delta, EVENT_STREAM};
 use ErrorKind as Kind;
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What any request may be refused with.
@@ -410,6 +411,19 @@ fn the_document_is_current() {
         kept == expected,
         "docs/openapi.json is out of date; run this test with UPDATE_DOCS=1"
     );
+}
+
+/// SPEC 9.8: every route is in the document, but for the page, which is for people; and every path of the document is a route.
+#[test]
+fn the_document_has_every_route() {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    let described: BTreeSet<&str> = paths.keys().map(String::as_str).collect();
+    let routes: BTreeSet<&str> = ROUTES
+        .into_iter()
+        .filter(|route| ![PAGE, PAGE_FILE].contains(route))
+        .collect();
+    assert_eq!(described, routes);
 }
 
 /// SPEC 9.8: every reference in the document leads somewhere, and every kind of error is one that some operation may give.

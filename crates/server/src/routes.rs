@@ -40,13 +40,13 @@ pub(crate) const METRICS: &str = "/metrics";
 /// What all this is, for programs.
 pub(crate) const OPENAPI: &str = "/openapi.json";
 /// The page.
-const PAGE: &str = "/";
+pub(crate) const PAGE: &str = "/";
 /// A file of the page.
-const PAGE_FILE: &str = "/page/{name}";
+pub(crate) const PAGE_FILE: &str = "/page/{name}";
 /// What a path is called that leads nowhere.
 const NO_ROUTE: &str = "none";
 /// All of them.
-const ROUTES: [&str; 13] = [
+pub(crate) const ROUTES: [&str; 13] = [
     CHAT,
     SESSIONS,
     SESSION,

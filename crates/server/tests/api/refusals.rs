@@ -31,6 +31,26 @@ async fn paths_and_methods() {
     check("BREW", "/", "GET,HEAD").await;
 }
 
+/// SPEC 9.8: each path of the description is answered by the methods that it names, and by no others.
+#[tokio::test]
+async fn methods_as_described() {
+    let bench = Bench::new([]);
+    let document = bench.get("/openapi.json").await.accepted();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let refused = bench.ask(("BREW", &path.replace("{id}", "a")), &[], "").await;
+        refused.refused(405, "method_not_allowed", "");
+        let described = methods.as_object().unwrap().keys();
+        let expect: Vec<&str> = described
+            .map(|method| match method.as_str() {
+                "get" => "GET,HEAD",
+                "post" => "POST",
+                other => panic!("{other} {path}"),
+            })
+            .collect();
+        assert_eq!(refused.headers["allow"], expect.join(","), "{path}");
+    }
+}
+
 /// SPEC 9.8: bodies that are no JSON, not said to be, or of another shape; the message says where and what was meant.
 #[tokio::test]
 async fn bodies() {
