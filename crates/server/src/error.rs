@@ -169,7 +169,9 @@ impl ApiError {
         self
     }
 
-    fn caused(mut self, fault: Fault, text: impl Into<String>) -> Self {
+    /// Says why, to the log alone.
+    #[must_use]
+    pub(crate) fn caused(mut self, fault: Fault, text: impl Into<String>) -> Self {
         let text = text.into();
         self.cause = Some(Cause { fault, text });
         self

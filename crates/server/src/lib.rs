@@ -84,7 +84,7 @@ pub async fn serve(
         drain_timeout: Duration::from_millis(DRAIN_TIMEOUT_MS),
         ..Limits::default()
     };
-    let telemetry = Telemetry::new(&conversations, (settings.log, settings.traces));
+    let telemetry = Telemetry::new(&conversations, settings.log, settings.traces);
     let router = observed(&conversations, &telemetry);
     let gateway = Gateway::new(router, routes::is_open, Arc::clone(&telemetry));
     let (close, closed) = watch::channel(false);
@@ -115,7 +115,7 @@ pub async fn serve(
 
 /// All routes, without what lets requests in: for tests, and for programs that bring their own listener.
 pub fn router(conversations: Arc<Conversations>) -> Router {
-    observed(&conversations, &Telemetry::new(&conversations, (None, None)))
+    observed(&conversations, &Telemetry::new(&conversations, None, None))
 }
 
 fn observed(conversations: &Arc<Conversations>, telemetry: &Arc<Telemetry>) -> Router {

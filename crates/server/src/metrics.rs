@@ -96,7 +96,7 @@ impl Metrics {
     }
 
     /// A request got its answer, or the head of one that goes on.
-    pub(crate) fn answered(&self, (method, route): (&str, &'static str), status: StatusCode, took: Duration) {
+    pub(crate) fn answered(&self, method: &str, route: &'static str, status: StatusCode, took: Duration) {
         let mut counts = self.counts();
         let key = (route, method_label(method), status.as_u16());
         *counts.requests.entry(key).or_default() += 1;

@@ -6,7 +6,8 @@
 //! a while either.
 
 use crate::error::{ApiError, ErrorKind};
-use aish_engine::Conversations;
+use crate::metrics::Metrics;
+use aish_engine::{Conversations, Fault};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as Turnstile;
@@ -32,12 +33,19 @@ impl Readiness {
         *self.last_failed() = Some(Instant::now());
     }
 
-    /// Looks whether the ledger takes what is written, or remembers it.
-    pub(crate) async fn look(&self, conversations: &Conversations) -> Result<(), ApiError> {
+    /// Looks whether the ledger takes what is written, or remembers it. A failure is counted when it is found, once.
+    pub(crate) async fn look(&self, conversations: &Conversations, metrics: &Metrics) -> Result<(), ApiError> {
         let mut known = self.found.lock().await;
         let found = match known.take().filter(|(at, _)| is_within(*at, FOUND_KEPT_S)) {
             Some(found) => found,
-            None => (Instant::now(), try_it(conversations).await),
+            None => {
+                let tried = try_it(conversations).await;
+                let cause = tried.as_ref().err().and_then(ApiError::cause);
+                if cause.is_some_and(|cause| cause.fault == Fault::Ledger) {
+                    metrics.store_failed();
+                }
+                (Instant::now(), tried)
+            }
         };
         let result = found.1.clone();
         *known = Some(found);
@@ -62,6 +70,9 @@ async fn try_it(conversations: &Conversations) -> Result<(), ApiError> {
     let timeout = Duration::from_secs(LEDGER_TIMEOUT_S);
     match tokio::time::timeout(timeout, conversations.try_ledger()).await {
         Ok(tried) => Ok(tried?),
-        Err(_) => Err(ApiError::new(ErrorKind::Unavailable, "the ledger does not answer")),
+        Err(_) => {
+            let problem = format!("the ledger took nothing that was written within {LEDGER_TIMEOUT_S} s");
+            Err(ApiError::new(ErrorKind::Unavailable, "the ledger does not answer").caused(Fault::Ledger, problem))
+        }
     }
 }

@@ -108,7 +108,7 @@ struct Answered {
 }
 
 impl Telemetry {
-    pub(crate) fn new(conversations: &Arc<Conversations>, (log, traces): (Option<Log>, Option<Traces>)) -> Arc<Self> {
+    pub(crate) fn new(conversations: &Arc<Conversations>, log: Option<Log>, traces: Option<Traces>) -> Arc<Self> {
         Arc::new(Self {
             metrics: Metrics::new(),
             log,
@@ -119,9 +119,9 @@ impl Telemetry {
         })
     }
 
-    /// Whether the ledger takes what is written.
-    pub(crate) fn ready(&self) -> &Readiness {
-        &self.ready
+    /// Looks whether the ledger takes what is written.
+    pub(crate) async fn look_at_ledger(&self, conversations: &Conversations) -> Result<(), ApiError> {
+        self.ready.look(conversations, &self.metrics).await
     }
 
     /// The ledger failed a request or a turn.
@@ -317,17 +317,15 @@ impl Asked {
         let telemetry = Arc::clone(&self.telemetry);
         let status = response.status();
         let metrics = &telemetry.metrics;
-        metrics.answered((&head.method, head.route), status, head.began.elapsed());
+        metrics.answered(&head.method, head.route, status, head.began.elapsed());
         if let Some(kind) = response.extensions().get::<ErrorKind>() {
             metrics.refused(kind.word());
         }
         let (mut parts, body) = response.into_parts();
         let cause = parts.extensions.remove::<Cause>();
         let is_ledgers = cause.as_ref().is_some_and(|cause| cause.fault == Fault::Ledger);
-        // What a probe finds is known for what it is.
-        if is_ledgers && head.route == routes::READYZ {
-            metrics.store_failed();
-        } else if is_ledgers {
+        // What a probe finds it has counted itself, and it is known for what it is.
+        if is_ledgers && head.route != routes::READYZ {
             telemetry.ledger_failed();
         }
         let answered = Answered {
@@ -358,7 +356,7 @@ impl Drop for Asked {
         let telemetry = &self.telemetry;
         telemetry
             .metrics
-            .answered((&head.method, head.route), status, head.began.elapsed());
+            .answered(&head.method, head.route, status, head.began.elapsed());
         telemetry.answered(&Answered {
             head,
             status,

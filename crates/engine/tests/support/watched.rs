@@ -37,6 +37,7 @@ pub struct Watched {
     appends: AtomicUsize,
     loads_fail: AtomicBool,
     writes_fail: AtomicBool,
+    leases_hang: AtomicBool,
     died: Semaphore,
 }
 
@@ -48,6 +49,7 @@ impl Watched {
             appends: AtomicUsize::new(0),
             loads_fail: AtomicBool::new(false),
             writes_fail: AtomicBool::new(false),
+            leases_hang: AtomicBool::new(false),
             died: Semaphore::new(0),
         })
     }
@@ -84,6 +86,11 @@ impl Watched {
     /// Whether writing fails: events, and leases.
     pub fn set_writes_fail(&self, fail: bool) {
         self.writes_fail.store(fail, Ordering::SeqCst);
+    }
+
+    /// From now on, whoever takes a lease is answered never.
+    pub fn let_leases_hang(&self) {
+        self.leases_hang.store(true, Ordering::SeqCst);
     }
 
     fn expect_writable(&self, attempt: &str) -> Result<(), StoreError> {
@@ -213,6 +220,9 @@ impl Store for Watched {
     ) -> BoxFuture<'a, Result<Lease, StoreError>> {
         async move {
             self.expect_writable("taking a lease")?;
+            if self.leases_hang.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
             self.inner.acquire(session, owner, now, until).await
         }
         .boxed()

@@ -147,9 +147,9 @@ fn durations() {
     let metrics = Metrics::new();
     for milliseconds in [1, 2, 60, 900_000] {
         let took = Duration::from_millis(milliseconds);
-        metrics.answered(("GET", "/healthz"), StatusCode::OK, took);
+        metrics.answered("GET", "/healthz", StatusCode::OK, took);
     }
-    metrics.answered(("BREW", "/healthz"), StatusCode::OK, Duration::ZERO);
+    metrics.answered("BREW", "/healthz", StatusCode::OK, Duration::ZERO);
     let text = metrics.text(&Now {
         running: 0,
         waiting: None,

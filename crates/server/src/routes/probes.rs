@@ -32,7 +32,7 @@ pub(super) async fn readyz(State(shared): State<Shared>) -> Result<Response, Api
     if shared.conversations.is_draining() {
         return Err(ServeError::Draining.into());
     }
-    shared.telemetry.ready().look(&shared.conversations).await?;
+    shared.telemetry.look_at_ledger(&shared.conversations).await?;
     Ok(answer(StatusCode::OK, &Probe { status: "ok" }))
 }
 

@@ -47,6 +47,28 @@ async fn ready_or_not() {
     assert_eq!(ready().await.status, 200);
 }
 
+/// SPEC 9.8: a probe that fails is a failure of the ledger, also where it does not answer at all; it is counted once, however often what
+/// it found is told.
+#[tokio::test(start_paused = true)]
+async fn a_failed_probe_counts_once() {
+    let store = watched();
+    let bench = Bench::with(World::over(store.clone(), [], Vec::new()), usual());
+    let count = async || exposition::read(&bench.get("/metrics").await.body)["aish_store_errors_total"];
+    let ask_often = async |says: &str| {
+        for _ in 0..5 {
+            bench.get("/readyz").await.refused(503, "unavailable", says);
+        }
+    };
+    store.set_writes_fail(true);
+    ask_often("cannot be read or written").await;
+    assert_eq!(count().await, 1.0);
+    store.set_writes_fail(false);
+    store.let_leases_hang();
+    tokio::time::advance(LATER).await;
+    ask_often("does not answer").await;
+    assert_eq!(count().await, 2.0);
+}
+
 /// SPEC 9.8: small writes may fit where an event does not: a server that failed a request is not ready for a while.
 #[tokio::test]
 async fn not_ready_after_a_failure() {
