@@ -85,9 +85,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, problem)))
     }
 
-    /// Whether something lies there that nobody has read: the rest of a head that was too long, say.
+    /// Whether something lies there that nobody has read: the rest of a head that was too long, say. Its first byte says so, and is
+    /// thrown away with the rest.
     fn is_more_there(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut piece = [0; PIECE_BYTES];
+        let mut piece = [0; 1];
         let mut buffer = ReadBuf::new(&mut piece);
         let read = Pin::new(&mut self.stream).poll_read(cx, &mut buffer);
         matches!(read, Poll::Ready(Ok(()))) && !buffer.filled().is_empty()
