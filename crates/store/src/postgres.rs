@@ -349,8 +349,9 @@ impl Store for PostgresStore {
 
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
         self.given_back.note(lease);
+        // What is not given back is over in a minute; a client may wait for what comes after this.
         self.pool
-            .run("giving back a lease in", move |client| {
+            .run_briefly("giving back a lease in", move |client| {
                 let lease = lease.clone();
                 async move { lease::release(client, &lease).await }.boxed()
             })

@@ -45,6 +45,8 @@ const WORK_MS: u64 = 45_000;
 const PATIENCE_MS: u64 = 20_000;
 /// How long one that never was there is: its address may be wrong.
 const FIRST_PATIENCE_MS: u64 = 5_000;
+/// How long one is for work that may as well be left undone.
+const BRIEF_PATIENCE_MS: u64 = 2_000;
 /// The first pause between two attempts; each further one is twice as long.
 const PAUSE_MS_MIN: u64 = 20;
 /// The longest.
@@ -108,7 +110,17 @@ impl Pool {
         attempt: &str,
         work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
     ) -> Result<T, StoreError> {
-        self.patiently(attempt, Stage::Prepared, work).await
+        self.patiently(attempt, (Stage::Prepared, PATIENCE_MS), work).await
+    }
+
+    /// The same for work that is not worth a wait: what it would mend mends itself, and somebody waits for what comes after it.
+    pub(super) async fn run_briefly<T>(
+        &self,
+        attempt: &str,
+        work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
+    ) -> Result<T, StoreError> {
+        self.patiently(attempt, (Stage::Prepared, BRIEF_PATIENCE_MS), work)
+            .await
     }
 
     /// The same before anybody has looked at the tables, or made them.
@@ -117,19 +129,19 @@ impl Pool {
         attempt: &str,
         work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
     ) -> Result<T, StoreError> {
-        self.patiently(attempt, Stage::AsFound, work).await
+        self.patiently(attempt, (Stage::AsFound, PATIENCE_MS), work).await
     }
 
     async fn patiently<T>(
         &self,
         attempt: &str,
-        stage: Stage,
+        (stage, patience_ms): (Stage, u64),
         work: impl for<'c> Fn(&'c mut Object) -> BoxFuture<'c, Result<T, Failure>> + Send + Sync,
     ) -> Result<T, StoreError> {
         let patience_ms = if self.is_prepared.initialized() {
-            PATIENCE_MS
+            patience_ms
         } else {
-            FIRST_PATIENCE_MS
+            patience_ms.min(FIRST_PATIENCE_MS)
         };
         let until = Instant::now() + Duration::from_millis(patience_ms);
         let mut pause_ms = PAUSE_MS_MIN;
@@ -206,4 +218,40 @@ fn settings(tables: Tables) -> String {
 fn jittered(pause_ms: u64) -> Duration {
     let random = getrandom::u64().unwrap_or_default();
     Duration::from_millis(pause_ms / 2 + random % (pause_ms / 2 + 1))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    /// SPEC 9.5, 10.5: a database that is gone is waited for where something is to be kept, and hardly where a lease is given back:
+    /// who is to be told that it is gone has waited already.
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_database_that_is_gone() {
+        let url = PostgresUrl::parse("postgres://ann@%2Fnowhere/aish").unwrap();
+        let pool = Pool::new(url, Tables::Made).unwrap();
+        pool.is_prepared.set(()).unwrap();
+        let begun = Instant::now();
+        let failed = pool.run("appending to", |_| async { Ok(()) }.boxed()).await;
+        let waited = begun.elapsed();
+        assert!(
+            failed.is_err() && waited >= Duration::from_millis(PATIENCE_MS),
+            "{waited:?}"
+        );
+        let begun = Instant::now();
+        let failed = pool
+            .run_briefly("giving back a lease in", |_| async { Ok(()) }.boxed())
+            .await;
+        let waited = begun.elapsed();
+        let (least, pause) = (
+            Duration::from_millis(BRIEF_PATIENCE_MS),
+            Duration::from_millis(PAUSE_MS_MAX),
+        );
+        assert!(
+            failed.is_err() && (least..=least + pause).contains(&waited),
+            "{waited:?}"
+        );
+    }
 }
