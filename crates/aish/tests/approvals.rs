@@ -6,7 +6,7 @@ mod support;
 use aish_core::SessionId;
 use aish_core::event::{Body, Draft};
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Store as _};
+use aish_store::{Durability, Hold, Store as _};
 use serde_json::json;
 use support::fake_server::FakeServer;
 use support::ledger::{of_kind, only_export, only_session, text};
@@ -176,7 +176,7 @@ fn answer_elsewhere(sandbox: &Sandbox, answer: &str) {
         .build()
         .unwrap();
     let store = SqliteStore::new(sandbox.ledger());
-    let append = store.append(&id, seq, vec![draft], 1, Durability::Synced, None);
+    let append = store.append(&id, seq, vec![draft], 1, Durability::Synced, Hold::Nothing);
     runtime.block_on(append).unwrap();
 }
 

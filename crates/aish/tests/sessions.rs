@@ -7,7 +7,7 @@ mod support;
 use aish_core::SessionId;
 use aish_core::event::{Body, Draft};
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Store as _};
+use aish_store::{Durability, Hold, Store as _};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -236,7 +236,7 @@ fn append(sandbox: &Sandbox, id: &SessionId, expected: usize, drafts: Vec<Draft>
         .build()
         .unwrap();
     let expected = u64::try_from(expected).unwrap();
-    let append = store.append(id, expected, drafts, 1, Durability::Synced, None);
+    let append = store.append(id, expected, drafts, 1, Durability::Synced, Hold::Nothing);
     runtime.block_on(append).unwrap();
 }
 

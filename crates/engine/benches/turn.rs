@@ -11,7 +11,7 @@ use aish_engine::Driver;
 use aish_provider::scripted::Act;
 use aish_store::memory::MemoryStore;
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Store};
+use aish_store::{Durability, Hold, Store};
 use aish_tools::Tool;
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -123,7 +123,7 @@ async fn long_session(store: &Arc<dyn Store>) -> SessionId {
 async fn append(store: &Arc<dyn Store>, id: &SessionId, seq: u64, drafts: Vec<Draft>) -> u64 {
     let appended = seq + u64::try_from(drafts.len()).unwrap();
     store
-        .append(id, seq, drafts, 1, Durability::Committed, None)
+        .append(id, seq, drafts, 1, Durability::Committed, Hold::Nothing)
         .await
         .unwrap();
     appended

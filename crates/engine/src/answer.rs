@@ -1,7 +1,7 @@
 //! Answers to calls that wait for a person: recorded by any process, held against what was shown.
 
 use crate::EngineError;
-use crate::append::{CONFLICTS_MAX, Unseen};
+use crate::append::{CONFLICTS_MAX, Drive, Unseen};
 use crate::driver::Driver;
 use crate::gate::Inspected;
 use aish_core::action::Action;
@@ -134,7 +134,10 @@ impl Driver {
             Answer::Deny => "declined",
         };
         let draft = Draft::new(turn, format!("{id} {word}"), Body::CallAnswered(data));
-        match self.append_if_nothing_new(&[draft], Durability::Synced).await {
+        match self
+            .append_if_nothing_new(Drive::GoesOn, &[draft], Durability::Synced)
+            .await
+        {
             Ok(Unseen::Nothing) => {
                 if let Some(call) = approved {
                     call.tool.approved(&call.action);

@@ -5,11 +5,12 @@
 //! disk is back (SPEC 2.5); until then nothing is called saved.
 
 use crate::driver::{Driver, Unwritten};
+use crate::lease::LEASE_TTL_MS;
 use crate::{EngineError, now_ms};
 use aish_core::event::{Body, Draft, Event};
 use aish_core::session::Session;
 use aish_core::turn::InvalidEvent;
-use aish_store::{Durability, StoreError};
+use aish_store::{Durability, Hold, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -22,6 +23,17 @@ pub(crate) enum Unseen {
     News,
 }
 
+/// What an append is to the drive that it is of: the lease is taken and given back with an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drive {
+    /// This process goes on from it, if nobody else drives the session.
+    Begins,
+    /// It is one of several, or of no drive at all.
+    GoesOn,
+    /// Nothing is left to do after it.
+    Ends,
+}
+
 /// How often an append gives way to others before it gives up.
 pub(crate) const CONFLICTS_MAX: usize = 1_000;
 /// What a person is told when nothing is in memory alone any more.
@@ -30,12 +42,22 @@ const SAVED_AGAIN: &str = "the ledger can be written again; everything is saved"
 impl Driver {
     /// Appends and folds. On return the events are committed as asked, or kept in memory with [`Driver::is_unsaved`] true.
     pub(crate) async fn append(&mut self, drafts: Vec<Draft>, durability: Durability) -> Result<(), EngineError> {
+        self.append_as(Drive::GoesOn, drafts, durability).await
+    }
+
+    /// The same, for whichever append of a drive it is.
+    pub(crate) async fn append_as(
+        &mut self,
+        drive: Drive,
+        drafts: Vec<Draft>,
+        durability: Durability,
+    ) -> Result<(), EngineError> {
         if self.session.is_read_only() {
             return Err(EngineError::ReadOnly(self.session.id().clone()));
         }
         self.save_unsaved().await?;
         for _ in 0..CONFLICTS_MAX {
-            match self.append_if_nothing_new(&drafts, durability).await? {
+            match self.append_if_nothing_new(drive, &drafts, durability).await? {
                 Unseen::Nothing => return Ok(()),
                 Unseen::News => {}
             }
@@ -46,6 +68,7 @@ impl Driver {
     /// The same as long as nobody else has appended since the last look: whether it is still meant is for the caller to see then.
     pub(crate) async fn append_if_nothing_new(
         &mut self,
+        drive: Drive,
         drafts: &[Draft],
         durability: Durability,
     ) -> Result<Unseen, EngineError> {
@@ -60,12 +83,12 @@ impl Driver {
         let id = self.session.id().clone();
         let seq = self.session.last_seq();
         let store = Arc::clone(&self.engine.store);
-        match store
-            .append(&id, seq, drafts.to_vec(), now_ms(), durability, self.lease.as_ref())
-            .await
-        {
-            Ok(events) => {
-                self.fold(events);
+        let (now, drafts_to_write) = (now_ms(), drafts.to_vec());
+        let hold = self.hold(drive, now);
+        match store.append(&id, seq, drafts_to_write, now, durability, hold).await {
+            Ok(appended) => {
+                self.lease = appended.lease;
+                self.fold(appended.events);
                 Ok(Unseen::Nothing)
             }
             Err(StoreError::Conflict { .. }) => {
@@ -81,6 +104,19 @@ impl Driver {
                 Ok(Unseen::Nothing)
             }
             Err(other) => Err(other.into()),
+        }
+    }
+
+    /// What an append has to do with the lease.
+    fn hold(&self, drive: Drive, now: u64) -> Hold {
+        match (drive, &self.lease) {
+            (Drive::Begins, None) => Hold::Takes {
+                owner: self.engine.owner.clone(),
+                until: now.saturating_add(LEASE_TTL_MS),
+            },
+            (Drive::GoesOn | Drive::Ends, None) => Hold::Nothing,
+            (Drive::Begins | Drive::GoesOn, Some(lease)) => Hold::Keeps(lease.clone()),
+            (Drive::Ends, Some(lease)) => Hold::GivesBack(lease.clone()),
         }
     }
 
@@ -159,7 +195,7 @@ impl Driver {
                 drafts,
                 time,
                 Durability::Synced,
-                self.lease.as_ref(),
+                self.hold(Drive::GoesOn, time),
             )
             .await;
         match saved {
@@ -218,15 +254,15 @@ impl Driver {
             }
             let seq = merged.last_seq();
             let store = &self.engine.store;
+            let hold = self.hold(Drive::GoesOn, time);
             // Once the disk has failed again, or others have written again, the rest waits for the next time.
             let written = if self.unsaved.is_empty() {
-                let lease = self.lease.as_ref();
-                store.append(&id, seq, one, time, Durability::Synced, lease).await.ok()
+                store.append(&id, seq, one, time, Durability::Synced, hold).await.ok()
             } else {
                 None
             };
-            if let Some(events) = written {
-                events.into_iter().for_each(|event| merged.accept(event));
+            if let Some(appended) = written {
+                appended.events.into_iter().for_each(|event| merged.accept(event));
                 self.seen.store(merged.last_seq(), Ordering::Relaxed);
             } else {
                 merged.accept(draft.clone().place(&id, seq + 1, time));

@@ -394,7 +394,7 @@ impl Conversations {
 
     /// Nothing is said by this driver that is not written, and it stops where this process is about to.
     fn served(&self, mut driver: Driver) -> Driver {
-        driver.serve(self.pause.subscribe());
+        driver.serve(self.pause.subscribe(), self.settings.pending_ttl_ms);
         driver
     }
 

@@ -1,5 +1,6 @@
 //! The driver: one session, its lease, and the loop that performs steps.
 
+use crate::append::Drive;
 use crate::client::Joined;
 use crate::context::Learned;
 use crate::kept::ended;
@@ -55,6 +56,8 @@ pub struct Driver {
     pub(crate) unwritten: Unwritten,
     /// Turns true when this process is to leave the turn as it stands, for another one to go on with.
     pub(crate) pause: Option<Cancel>,
+    /// How long what a client is asked for waits, in milliseconds; `None` for ever.
+    pub(crate) pending_ttl_ms: Option<u64>,
     /// What a turn says of itself that is told to stop while it is driven.
     pub(crate) stopped_as: &'static str,
 }
@@ -102,6 +105,7 @@ impl Driver {
             joined: Mutex::default(),
             unwritten: Unwritten::Kept,
             pause: None,
+            pending_ttl_ms: None,
             stopped_as: INTERRUPTED_BY_USER,
         }
     }
@@ -241,7 +245,7 @@ impl Driver {
         if drafts.is_empty() {
             return Ok(());
         }
-        match self.append(drafts, Durability::Synced).await {
+        match self.append_as(Drive::Ends, drafts, Durability::Synced).await {
             // Two that close the same turn: one is enough.
             Err(EngineError::Invalid { .. }) if self.session.open_turn().is_none() => Ok(()),
             other => other,

@@ -8,7 +8,7 @@ use crate::lease::asked;
 use crate::offered::named_in;
 use crate::{EngineError, Pending, SearchMemory, Settings};
 use aish_core::action::Action;
-use aish_core::event::{Body, CallGated, CallSource, Draft, Event, ResultEnd, readable_call};
+use aish_core::event::{Body, CallGated, CallSource, Draft, Event, Function, ResultEnd, readable_call};
 use aish_core::id::CallId;
 use aish_core::policy::{ApprovalMode, Recalled, SoFar, Verdict};
 use aish_core::sanitize::single_line;
@@ -26,6 +26,49 @@ pub(crate) struct Inspected {
     pub(crate) tool: Arc<dyn Tool>,
 }
 
+/// A call that was judged, and what is told of it beside the verdict.
+pub(crate) struct Judged {
+    gated: CallGated,
+    remark: Option<String>,
+}
+
+impl Judged {
+    /// A call that cannot be run. The error is for the model.
+    fn invalid(id: &CallId, error: String) -> Self {
+        let gated = CallGated {
+            call_id: id.clone(),
+            verdict: Verdict::Invalid,
+            rule: error.clone(),
+            digest: None,
+            source: CallSource::Builtin,
+            read_only: false,
+            error: Some(json!({ "error": error }).to_string()),
+        };
+        Self { gated, remark: None }
+    }
+
+    /// One line for a person.
+    pub(crate) fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// As it stands in the ledger.
+    pub(crate) fn into_draft(self, turn: u64) -> Draft {
+        let gated = self.gated;
+        let content = format!("{}: {:?} ({})", gated.call_id, gated.verdict, gated.rule);
+        Draft::new(turn, content.to_lowercase(), Body::CallGated(gated))
+    }
+}
+
+/// How sure these verdicts must be: a question that a person may answer tomorrow must survive until then.
+pub(crate) fn durability_of(judged: &[Judged]) -> Durability {
+    if judged.iter().any(|judged| judged.gated.verdict == Verdict::Ask) {
+        Durability::Synced
+    } else {
+        Durability::Committed
+    }
+}
+
 impl Driver {
     /// Waits for the tools of these calls that may be known from before only: nobody is asked about a change that is none any
     /// more, and no tool is unknown that is on its way (SPEC 6.4, 6.8). Returns early when asked to stop.
@@ -35,88 +78,83 @@ impl Driver {
             let Some(call) = self.session.call_event(id).filter(|_| settings.tools) else {
                 continue;
             };
-            let (name, arguments) = (&call.function.name, &call.function.arguments);
-            let tools = self.tools(&settings);
-            let is_in_doubt = match named_in(&tools, self.known_as(&tools, name)) {
-                None => true,
-                Some(_) => self
-                    .inspect(name, arguments, &settings)
-                    .is_ok_and(|inspected| inspected.action.changed().is_some()),
-            };
-            if is_in_doubt {
+            if self.is_in_doubt(&call.function, &settings) {
                 let mut stop = stop.clone();
                 tokio::select! {
-                    () = self.engine.tools.arrive(name) => {}
+                    () = self.engine.tools.arrive(&call.function.name) => {}
                     () = asked(&mut stop) => return,
                 }
             }
         }
     }
 
+    /// Whether the tool of a call may be known from before only.
+    pub(crate) fn is_in_doubt(&self, call: &Function, settings: &Settings) -> bool {
+        let tools = self.tools(settings);
+        match named_in(&tools, self.known_as(&tools, &call.name)) {
+            None => true,
+            Some(_) => self
+                .inspect(&call.name, &call.arguments, settings)
+                .is_ok_and(|inspected| inspected.action.changed().is_some()),
+        }
+    }
+
     /// Judges calls and records the verdicts, all at once.
     pub(crate) async fn gate(&mut self, calls: &[CallId]) -> Result<(), EngineError> {
         let settings = self.engine.settings();
+        let judged: Vec<Judged> = calls
+            .iter()
+            .map(|id| match self.session.call_event(id) {
+                Some(call) => self.judge(id, &call.function, &settings),
+                None => Judged::invalid(id, format!("no call {id} in the ledger")),
+            })
+            .collect();
+        judged
+            .iter()
+            .filter_map(Judged::remark)
+            .for_each(|remark| self.say(remark.to_owned()));
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
-        let mut drafts = Vec::with_capacity(calls.len());
-        let mut asks = false;
-        for id in calls {
-            let gated = self.judge(id, &settings);
-            asks |= gated.verdict == Verdict::Ask;
-            let content = format!("{id}: {:?} ({})", gated.verdict, gated.rule).to_lowercase();
-            drafts.push(Draft::new(turn, content, Body::CallGated(gated)));
-        }
-        // A question that a person may answer tomorrow must survive until then.
-        let durability = if asks {
-            Durability::Synced
-        } else {
-            Durability::Committed
-        };
+        let durability = durability_of(&judged);
+        let drafts = judged.into_iter().map(|judged| judged.into_draft(turn)).collect();
         self.append(drafts, durability).await
     }
 
-    fn judge(&self, id: &CallId, settings: &Settings) -> CallGated {
-        let invalid = |error: String| CallGated {
-            call_id: id.clone(),
-            verdict: Verdict::Invalid,
-            rule: error.clone(),
-            digest: None,
-            source: CallSource::Builtin,
-            read_only: false,
-            error: Some(json!({ "error": error }).to_string()),
-        };
-        let Some(call) = self.session.call_event(id) else {
-            return invalid(format!("no call {id} in the ledger"));
-        };
+    /// The verdict on a call, by what holds now.
+    pub(crate) fn judge(&self, id: &CallId, call: &Function, settings: &Settings) -> Judged {
         let mode = self.mode(settings);
-        match self.inspect(&call.function.name, &call.function.arguments, settings) {
+        let inspected = match self.inspect(&call.name, &call.arguments, settings) {
+            Ok(inspected) => inspected,
             Err(error) => {
-                if error.starts_with("Invalid JSON arguments") {
-                    self.say(format!("{}: {error}; the call was not run", call.function.name));
-                }
-                invalid(error)
+                let remark = error
+                    .starts_with("Invalid JSON arguments")
+                    .then(|| format!("{}: {error}; the call was not run", call.name));
+                return Judged {
+                    remark,
+                    ..Judged::invalid(id, error)
+                };
             }
-            Ok(inspected) => {
-                let judged = settings
-                    .policy
-                    .judge(&inspected.action, inspected.source, mode, self.so_far());
-                if inspected.action.changed().is_some() && judged.verdict == Verdict::Allow {
-                    self.say(format!(
-                        "{}: its definition changed since it was approved; it is not asked about ({})",
-                        single_line(&call.function.name),
-                        judged.rule
-                    ));
-                }
-                CallGated {
-                    call_id: id.clone(),
-                    verdict: judged.verdict,
-                    rule: judged.rule,
-                    digest: Some(inspected.action.digest()),
-                    source: inspected.source,
-                    read_only: inspected.action.is_read_only(),
-                    error: None,
-                }
-            }
-        }
+        };
+        let judged = settings
+            .policy
+            .judge(&inspected.action, inspected.source, mode, self.so_far());
+        let is_changed = inspected.action.changed().is_some() && judged.verdict == Verdict::Allow;
+        let remark = is_changed.then(|| {
+            format!(
+                "{}: its definition changed since it was approved; it is not asked about ({})",
+                single_line(&call.name),
+                judged.rule
+            )
+        });
+        let gated = CallGated {
+            call_id: id.clone(),
+            verdict: judged.verdict,
+            rule: judged.rule,
+            digest: Some(inspected.action.digest()),
+            source: inspected.source,
+            read_only: inspected.action.is_read_only(),
+            error: None,
+        };
+        Judged { gated, remark }
     }
 
     /// The mode in force: that of the turn.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How long a lease holds without being renewed: a driver that was stopped for longer has lost it.
-const LEASE_TTL_MS: u64 = 60_000;
+pub(crate) const LEASE_TTL_MS: u64 = 60_000;
 /// How often it is renewed.
 const LEASE_RENEW_MS: u64 = 20_000;
 /// How often a driver that waits for a model or a tool looks whether somebody else cancelled the turn.
@@ -30,29 +30,19 @@ impl Drop for Keeper {
 }
 
 impl Driver {
-    /// Takes the lease, folds what was written before it was taken, and starts the keeper.
+    /// Takes the lease, unless the append that this drive goes on from took it; folds what was written before, and starts the keeper.
     pub(crate) async fn take_lease(&mut self, cancel: Cancel) -> Result<(Keeper, Cancel), EngineError> {
-        let id = self.session.id().clone();
-        let now = now_ms();
-        match self
-            .engine
-            .store
-            .acquire(&id, &self.engine.owner, now, now + LEASE_TTL_MS)
-            .await
-        {
-            Ok(lease) => self.lease = Some(lease),
-            // The session goes on in memory: there is nobody to share it with on a disk that fails.
-            Err(StoreError::Io { .. }) if self.unwritten == Unwritten::Kept => self.lease = None,
-            Err(other) => return Err(other.into()),
+        if self.lease.is_none() {
+            self.ask_for_lease().await?;
+            // What is to be done next is for the fold to say, and that must hold what others wrote meanwhile.
+            self.save_unsaved().await?;
+            self.catch_up().await?;
         }
-        // What is to be done next is for the fold to say, and that must hold what others wrote meanwhile.
-        self.save_unsaved().await?;
-        self.catch_up().await?;
         let (stop, stopped) = watch::channel(*cancel.borrow());
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
         let listening = Listening {
             store: Arc::clone(&self.engine.store),
-            session: id,
+            session: self.session.id().clone(),
             turn,
             seen: Arc::clone(&self.seen),
             lease: self.lease.clone(),
@@ -61,7 +51,24 @@ impl Driver {
         Ok((Keeper { task }, stopped))
     }
 
-    /// Gives the lease back. What happens to the session from here on is not ours.
+    async fn ask_for_lease(&mut self) -> Result<(), EngineError> {
+        let id = self.session.id();
+        let now = now_ms();
+        match self
+            .engine
+            .store
+            .acquire(id, &self.engine.owner, now, now + LEASE_TTL_MS)
+            .await
+        {
+            Ok(lease) => self.lease = Some(lease),
+            // The session goes on in memory: there is nobody to share it with on a disk that fails.
+            Err(StoreError::Io { .. }) if self.unwritten == Unwritten::Kept => self.lease = None,
+            Err(other) => return Err(other.into()),
+        }
+        Ok(())
+    }
+
+    /// Gives the lease back, unless the last append did. What happens to the session from here on is not ours.
     pub(crate) async fn give_lease_back(&mut self) {
         if let Some(lease) = self.lease.take() {
             // Not worth failing a finished turn for: an abandoned lease ends with this process or by time.

@@ -38,6 +38,7 @@ mod memory_search;
 mod model;
 mod notice;
 mod offered;
+mod onward;
 mod proposals;
 mod questions;
 mod run;

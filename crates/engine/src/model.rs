@@ -329,7 +329,7 @@ impl Driver {
                 self.failure(error, came, TextShown::Yes)
             });
         }
-        self.append_or_end(drafts).await
+        self.append_reply(drafts).await
     }
 
     /// The peer went away in the middle: the reply is cut, which it says itself; why is a remark (SPEC 7.3).

@@ -3,13 +3,13 @@
 //! The answer and the end of the waiting are one append: of racing answers, on one server or several, exactly one is written,
 //! and what the others are told is read from the ledger.
 
-use crate::append::Unseen;
+use crate::append::Drive;
 use crate::clock::random;
 use crate::driver::{Driver, Unwritten};
 use crate::lease::Keeper;
 use crate::model::Ask;
 use crate::{Engine, EngineError, Notices, Outcome, Settings, now_ms};
-use aish_core::event::{Body, Draft, Event, ModelFailed, Parts, RequestKey, Served, TurnStarted};
+use aish_core::event::{Body, Draft, Event, ModelFailed, Parts, RequestKey, Served, Suspended, TurnStarted};
 use aish_core::id::ContinuationId;
 use aish_core::message::ToolSpec;
 use aish_core::session::Session;
@@ -76,10 +76,12 @@ impl Engine {
 
 impl Driver {
     /// From here on nothing is said that is not written, and `pause` turning true leaves the turn to others.
-    pub(crate) fn serve(&mut self, pause: Cancel) {
+    /// What its client is asked for waits for `pending_ttl_ms`.
+    pub(crate) fn serve(&mut self, pause: Cancel, pending_ttl_ms: Option<u64>) {
         self.unwritten = Unwritten::Refused;
         self.stopped_as = CANCELLED_BY_CLIENT;
         self.pause = Some(pause);
+        self.pending_ttl_ms = pending_ttl_ms;
     }
 
     pub(crate) fn is_paused(&self) -> bool {
@@ -130,16 +132,11 @@ impl Driver {
             drafts.push(Draft::new(number, system, Body::System(Parts::default())));
         }
         // A power cut may take it: nobody has been told anything yet, and the client asks again.
-        self.append(drafts, Durability::Committed).await
+        self.append_as(Drive::Begins, drafts, Durability::Committed).await
     }
 
-    /// Drives until the turn is over, or waits and says so in the ledger. What it waits for expires `ttl_ms` later.
-    pub(crate) async fn drive_for(
-        &mut self,
-        notices: &Notices,
-        cancel: Cancel,
-        ttl_ms: Option<u64>,
-    ) -> Result<Outcome, EngineError> {
+    /// Drives until the turn is over, or waits and says so in the ledger.
+    pub(crate) async fn drive_for(&mut self, notices: &Notices, cancel: Cancel) -> Result<Outcome, EngineError> {
         self.watch(notices);
         let number = self.session.turn().map(Turn::number);
         let (_keeper, stop) = self.take_lease_soon(cancel).await?;
@@ -151,7 +148,7 @@ impl Driver {
             let outcome = self.drive_on(notices, stop.clone()).await;
             match outcome {
                 Ok(Outcome::Asking(_) | Outcome::Questions(_) | Outcome::AwaitingClient(_)) => {
-                    match self.leave_waiting(ttl_ms).await {
+                    match self.leave_waiting().await {
                         Ok(Left::Waiting) => break outcome,
                         Ok(Left::Answered) => {}
                         Err(error) => break Err(error),
@@ -210,48 +207,37 @@ impl Driver {
         }
     }
 
-    /// Appends a reply; if nobody is heard of any more after it, with the end of the turn, in one append: a client waits for both.
-    pub(crate) async fn append_or_end(&mut self, mut drafts: Vec<Draft>) -> Result<(), EngineError> {
-        let after = self.session.turn_after(&drafts).ok().flatten();
-        let end = match after.map(|turn| (turn.next(), turn)) {
-            Some((Step::Done(reason), turn)) if self.unwritten == Unwritten::Refused => turn.closing(reason),
-            Some(_) | None => Vec::new(),
+    /// The suspension of a turn, with what it waits for as it stands after that event; `None` where it waits for nobody.
+    pub(crate) fn suspension(&self, turn: &Turn, seq: u64) -> Option<Draft> {
+        let call_id = match turn.next() {
+            Step::AskApproval(calls) | Step::AwaitClient(calls) => calls.into_iter().next(),
+            Step::AwaitPerson(jobs) => jobs.into_iter().next().map(|job| job.call),
+            Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::Done(_) => return None,
         };
-        if end.is_empty() {
-            return self.append(drafts, Durability::Committed).await;
-        }
-        let reply = drafts.len();
-        drafts.extend(end);
-        match self.append_if_nothing_new(&drafts, Durability::Synced).await? {
-            Unseen::Nothing => Ok(()),
-            // Somebody spoke, cancelled or ended it meanwhile: whether this is still the end is for the fold to say.
-            Unseen::News => {
-                drafts.truncate(reply);
-                self.append(drafts, Durability::Committed).await
-            }
-        }
+        let content = match &call_id {
+            Some(call) => format!("waits for {call}"),
+            None => "waits".to_owned(),
+        };
+        let now = now_ms();
+        let suspended = Suspended {
+            continuation: continuation_id(now, seq),
+            call_id,
+            expires: self.pending_ttl_ms.map(|ttl_ms| now.saturating_add(ttl_ms)),
+        };
+        Some(Draft::new(turn.number(), content, Body::Suspended(suspended)))
     }
 
     /// Writes down that the turn waits, unless that is written already.
-    async fn leave_waiting(&mut self, ttl_ms: Option<u64>) -> Result<Left, EngineError> {
+    async fn leave_waiting(&mut self) -> Result<Left, EngineError> {
         let mut overtaken = 0;
         loop {
             let Some(turn) = self.session.open_turn().filter(|turn| turn.suspended().is_none()) else {
                 return Ok(Left::Waiting);
             };
-            let number = turn.number();
-            let now = now_ms();
-            let expires = ttl_ms.map(|ttl_ms| now.saturating_add(ttl_ms));
-            let id = continuation_id(now, self.session.last_seq());
-            let Some(suspended) = self.suspension_now(id, expires) else {
+            let Some(draft) = self.suspension(turn, self.session.last_seq()) else {
                 return Ok(Left::Answered);
             };
-            let content = match &suspended.call_id {
-                Some(call) => format!("waits for {call}"),
-                None => "waits".to_owned(),
-            };
-            let draft = Draft::new(number, content, Body::Suspended(suspended));
-            match self.append(vec![draft], Durability::Synced).await {
+            match self.append_as(Drive::Ends, vec![draft], Durability::Synced).await {
                 Ok(()) => return Ok(Left::Waiting),
                 // Somebody answered or cancelled meanwhile, or wrote down first that it waits.
                 Err(EngineError::Invalid { .. }) if overtaken < OVERTAKEN_MAX => overtaken += 1,

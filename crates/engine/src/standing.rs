@@ -9,9 +9,9 @@
 use crate::driver::Driver;
 use crate::told::Telling;
 use aish_core::Digest;
-use aish_core::event::{Body, Event, Suspended, readable_call};
+use aish_core::event::{Body, Event, readable_call};
 use aish_core::id::{CallId, ContinuationId, SessionId};
-use aish_core::turn::{Step, StopReason, Turn};
+use aish_core::turn::StopReason;
 use std::fmt;
 
 /// Where a turn stands.
@@ -165,20 +165,6 @@ impl Driver {
             telling.take(event);
         }
         telling
-    }
-
-    /// The suspension of what the open turn waits for now, to be recorded; `None` where it waits for nobody.
-    pub(crate) fn suspension_now(&self, continuation: ContinuationId, expires: Option<u64>) -> Option<Suspended> {
-        let call_id = match self.session.open_turn().map(Turn::next)? {
-            Step::AskApproval(calls) | Step::AwaitClient(calls) => calls.into_iter().next(),
-            Step::AwaitPerson(jobs) => jobs.into_iter().next().map(|job| job.call),
-            Step::CallModel { .. } | Step::Gate(_) | Step::RunTools(_) | Step::Done(_) => return None,
-        };
-        Some(Suspended {
-            continuation,
-            call_id,
-            expires,
-        })
     }
 }
 

@@ -10,7 +10,7 @@ use aish_core::event::Draft;
 use aish_core::id::SessionId;
 use aish_core::session::Session;
 use aish_core::turn::Turn;
-use aish_store::{Durability, StoreError};
+use aish_store::{Durability, Hold, StoreError};
 use std::sync::Arc;
 
 /// How often a message gives way to the driver's own events before it is put off.
@@ -63,11 +63,18 @@ impl Steering {
             let seq = fold.last_seq();
             self.fold = Some(fold);
             let appended = store
-                .append(&self.session, seq, drafts, now_ms(), Durability::Committed, None)
+                .append(
+                    &self.session,
+                    seq,
+                    drafts,
+                    now_ms(),
+                    Durability::Committed,
+                    Hold::Nothing,
+                )
                 .await;
             match appended {
-                Ok(events) => {
-                    events.into_iter().for_each(|event| self.accept(event));
+                Ok(appended) => {
+                    appended.events.into_iter().for_each(|event| self.accept(event));
                     return Ok(Steered::Taken);
                 }
                 Err(StoreError::Conflict { .. }) => {}

@@ -9,7 +9,7 @@ use aish_engine::{Driver, EngineError, Notices, now_ms};
 use aish_provider::scripted::Act;
 use aish_store::memory::MemoryStore;
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Store};
+use aish_store::{Durability, Hold, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::probe::{Doing, Probe};
@@ -170,7 +170,7 @@ async fn meanwhile(disk: &Disk, driver: &Driver, drafts: Vec<Draft>) {
     let seq = u64::try_from(disk.saved(driver).await).unwrap();
     let ledger = &disk.ledger;
     ledger
-        .append(id, seq, drafts, now_ms(), Durability::Synced, None)
+        .append(id, seq, drafts, now_ms(), Durability::Synced, Hold::Nothing)
         .await
         .unwrap();
 }
@@ -248,7 +248,7 @@ async fn it_fails_again_halfway() {
     let command = Draft::new(0, "ls (exit 0)", Body::Command(Command::default()));
     let id = driver.session().id();
     ledger
-        .append(id, 2, vec![command], now_ms(), Durability::Synced, None)
+        .append(id, 2, vec![command], now_ms(), Durability::Synced, Hold::Nothing)
         .await
         .unwrap();
     let next = store.appends() + 1;

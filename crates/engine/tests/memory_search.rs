@@ -10,7 +10,7 @@ use aish_core::session::Session;
 use aish_engine::{ChatRequest, Conversations, ConversationsSettings, SearchMemory};
 use aish_provider::scripted::Act;
 use aish_store::memory::MemoryStore;
-use aish_store::{Durability, Store};
+use aish_store::{Durability, Hold, Store};
 use aish_tools::Tool;
 use aish_tools::web::{Proxies, WebGetTool};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const THEN_MS: u64 = 1_795_305_599_999;
 
 async fn said(store: &dyn Store, session: &SessionId, drafts: Vec<Draft>) {
     let placed = store
-        .append(session, 0, drafts, THEN_MS, Durability::Committed, None)
+        .append(session, 0, drafts, THEN_MS, Durability::Committed, Hold::Nothing)
         .await;
     placed.unwrap();
 }
@@ -203,7 +203,14 @@ async fn a_client_finds_what_clients_said() {
     let own = began(store.as_ref(), 52, None, "zebra said before").await;
     let session = Session::load(own.clone(), store.load(&own, 0).await.unwrap());
     let closing = session.turn().unwrap().cancelling("stopped");
-    let closed = store.append(&own, session.last_seq(), closing, THEN_MS, Durability::Committed, None);
+    let closed = store.append(
+        &own,
+        session.last_seq(),
+        closing,
+        THEN_MS,
+        Durability::Committed,
+        Hold::Nothing,
+    );
     closed.await.unwrap();
     let found = found_by_client(&world, Some(own)).await;
     assert!(

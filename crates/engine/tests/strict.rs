@@ -28,7 +28,7 @@ use aish_engine::{Driver, Engine, Notices, Outcome, Pending, now_ms};
 use aish_provider::Request;
 use aish_provider::scripted::Scripted;
 use aish_store::memory::MemoryStore;
-use aish_store::{Durability, Owner, SessionFilter, Store};
+use aish_store::{Durability, Hold, Owner, SessionFilter, Store};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use rng::SeedOnPanic;
 use std::collections::BTreeSet;
@@ -228,7 +228,7 @@ async fn say(ledger: &dyn Store, draft: Draft) {
     let drafts = vec![draft];
     if session.check(&drafts).is_ok() {
         let durability = Durability::Committed;
-        let appended = ledger.append(&id, session.last_seq(), drafts, now_ms(), durability, None);
+        let appended = ledger.append(&id, session.last_seq(), drafts, now_ms(), durability, Hold::Nothing);
         appended.await.unwrap();
     }
 }

@@ -11,7 +11,7 @@ use aish_engine::{Answered, Driver, EngineError, Notice, Notices, now_ms};
 use aish_provider::Delta;
 use aish_provider::scripted::Act;
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Owner, Store, StoreError};
+use aish_store::{Durability, Hold, Owner, Store, StoreError};
 use aish_tools::Tool;
 use futures_util::FutureExt as _;
 use std::sync::{Arc, OnceLock};
@@ -285,26 +285,37 @@ async fn answers_race_into_one_append() {
     }
 }
 
-/// What another process writes just before an append of the driver.
+/// A line that somebody runs elsewhere.
+fn command() -> Draft {
+    Draft::new(0, "ls (exit 0)", Body::Command(aish_core::event::Command::default()))
+}
+
+/// What another process writes just before an append of the driver that begins with this kind. Verdicts are written with their reply,
+/// unless somebody wrote before that: then somebody does.
 fn interfering(
     path: &std::path::Path,
     before: &'static str,
     drafts: impl Fn() -> Vec<Draft> + Send + Sync + 'static,
 ) -> impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store> {
     let other: Arc<dyn Store> = Arc::new(SqliteStore::new(path));
-    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let drafts = Arc::new(drafts);
+    let mut still: Vec<&str> = vec![before];
+    if before == "call_gated" {
+        still.push("assistant");
+    }
+    let (still, drafts) = (Arc::new(std::sync::Mutex::new(still)), Arc::new(drafts));
     move |inner| {
         Watched::new(
             inner,
             Box::new(move |_, ours| {
-                let (other, done, drafts) = (Arc::clone(&other), Arc::clone(&done), Arc::clone(&drafts));
+                let (other, still, drafts) = (Arc::clone(&other), Arc::clone(&still), Arc::clone(&drafts));
                 async move {
-                    let is_it = ours[0].body.kind() == before;
-                    if is_it && !done.swap(true, std::sync::atomic::Ordering::SeqCst) {
+                    let kind = ours[0].body.kind();
+                    let is_it = still.lock().unwrap().pop_if(|next| *next == kind).is_some();
+                    if is_it {
+                        let theirs = if kind == before { drafts() } else { vec![command()] };
                         let sessions = other.list(aish_store::SessionFilter::default()).await.unwrap();
                         let (id, events) = (&sessions[0].id, sessions[0].events);
-                        let written = other.append(id, events, drafts(), now_ms(), Durability::Synced, None);
+                        let written = other.append(id, events, theirs, now_ms(), Durability::Synced, Hold::Nothing);
                         written.await.unwrap();
                     }
                     Fate::Write
@@ -321,21 +332,18 @@ async fn between_the_drivers_appends() {
     for before in ["assistant", "call_gated", "call_started", "tool_result", "turn_ended"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.db");
-        let command = || {
-            vec![Draft::new(
-                0,
-                "ls (exit 0)",
-                Body::Command(aish_core::event::Command::default()),
-            )]
-        };
-        let watch = interfering(&path, before, command);
+        let watch = interfering(&path, before, || vec![command()]);
         let probe = Probe::writer("probe", Doing::Answer("ran".to_owned()));
         let store = watch(Arc::new(SqliteStore::new(&path)));
         let world = World::over(store, [probe_call(), Act::text("done")], vec![probe.clone()]).full();
         let mut driver = world.driver();
         let finished = finish(&mut driver, "go").await;
         assert_eq!((finished.reply.as_str(), probe.runs()), ("done", 1), "{before}");
-        assert!(kinds(driver.session()).contains(&"command"));
+        let theirs = kinds(driver.session())
+            .iter()
+            .filter(|kind| **kind == "command")
+            .count();
+        assert_eq!(theirs, if before == "call_gated" { 2 } else { 1 }, "{before}");
         assert_settled(driver.session());
         assert_saved(&driver).await;
     }

@@ -4,7 +4,7 @@
 use aish_core::event::{Body, Command, Draft};
 use aish_core::id::SessionId;
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, SessionFilter, Store};
+use aish_store::{Durability, Hold, SessionFilter, Store};
 use divan::Bencher;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -58,7 +58,7 @@ fn ledger(events: u64) -> (TempDir, std::path::PathBuf) {
             .cloned()
             .collect();
         runtime()
-            .block_on(store.append(&session(), seq, batch, seq, Durability::Committed, None))
+            .block_on(store.append(&session(), seq, batch, seq, Durability::Committed, Hold::Nothing))
             .unwrap();
         seq += count;
     }
@@ -98,7 +98,14 @@ fn look_back_at_10_000_lines(bencher: Bencher<'_, '_>) {
     let runtime = runtime();
     let lines: Vec<Draft> = (0..LINES).map(typed).collect();
     runtime
-        .block_on(store.append(&session(), EVENTS - LINES, lines, 9, Durability::Committed, None))
+        .block_on(store.append(
+            &session(),
+            EVENTS - LINES,
+            lines,
+            9,
+            Durability::Committed,
+            Hold::Nothing,
+        ))
         .unwrap();
     drop(store);
     bencher
@@ -133,7 +140,7 @@ fn append_one(bencher: Bencher<'_, '_>, durability: Durability) {
     bencher.bench_local(|| {
         let drafts = vec![Draft::user(1, "a question")];
         runtime
-            .block_on(store.append(&session(), seq, drafts, 9, durability, None))
+            .block_on(store.append(&session(), seq, drafts, 9, durability, Hold::Nothing))
             .unwrap();
         seq += 1;
     });

@@ -57,6 +57,17 @@ impl LeaseRecord {
         })
     }
 
+    /// What the record becomes when `owner` takes the session by the way: only if it is nobody's at `now`. `None` if it is somebody's,
+    /// also this owner's: whoever of this process drives it is about to give it back.
+    pub(crate) fn take(held: Option<&Self>, owner: &Owner, now: u64, until: u64) -> Option<Self> {
+        let free = held.is_none_or(|record| record.is_free(now));
+        free.then(|| Self {
+            owner: Some(owner.clone()),
+            fence: held.map_or(0, |record| record.fence).saturating_add(1),
+            until,
+        })
+    }
+
     /// True when anybody may take the session at `now`.
     pub(crate) fn is_free(&self, now: u64) -> bool {
         let owner = self.owner.as_ref();

@@ -140,6 +140,45 @@ pub struct Lease {
     pub fence: u64,
 }
 
+/// What an append has to do with the right to drive its session: a drive begins and ends with an append, so that taking the lease and
+/// giving it back cost nothing of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Nothing: anybody may append what needs no lease.
+    Nothing,
+    /// Appends only while this lease is current.
+    Keeps(Lease),
+    /// The same, and gives the lease back: what follows is somebody else's.
+    GivesBack(Lease),
+    /// Takes the lease, if nobody has it; whoever has it, be it this very owner, is no reason not to append. A store that cannot tell
+    /// at once whether somebody has it may leave it: [`Store::acquire`] finds out.
+    Takes {
+        /// For whom.
+        owner: Owner,
+        /// Until when, in milliseconds since the Unix epoch; it begins with the append.
+        until: u64,
+    },
+}
+
+impl Hold {
+    /// The lease without which nothing is appended.
+    pub fn lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Keeps(lease) | Self::GivesBack(lease) => Some(lease),
+            Self::Nothing | Self::Takes { .. } => None,
+        }
+    }
+}
+
+/// What an append came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Appended {
+    /// The events in their places.
+    pub events: Vec<Event>,
+    /// The lease that its [`Hold`] leaves in hand.
+    pub lease: Option<Lease>,
+}
+
 /// A process that can be told from every other, also after it died and its number was given to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner(pub String);
@@ -244,17 +283,17 @@ impl From<&Event> for RawEvent {
 /// use aish_core::event::Draft;
 /// use aish_core::id::SessionId;
 /// use aish_store::memory::MemoryStore;
-/// use aish_store::{Durability, Store, StoreError};
+/// use aish_store::{Durability, Hold, Store, StoreError};
 ///
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
 /// # runtime.block_on(async {
 /// let store = MemoryStore::new();
 /// let session = SessionId::from_parts(0, 7);
 /// let hello = vec![Draft::user(0, "hello")];
-/// let placed = store.append(&session, 0, hello.clone(), 0, Durability::Synced, None).await?;
-/// assert_eq!(placed[0].seq, 1);
+/// let appended = store.append(&session, 0, hello.clone(), 0, Durability::Synced, Hold::Nothing).await?;
+/// assert_eq!(appended.events[0].seq, 1);
 /// // Whoever has not seen event 1 is told so.
-/// let late = store.append(&session, 0, hello, 0, Durability::Synced, None).await;
+/// let late = store.append(&session, 0, hello, 0, Durability::Synced, Hold::Nothing).await;
 /// assert!(matches!(late, Err(StoreError::Conflict { actual: 1, .. })));
 /// # Ok::<(), StoreError>(())
 /// # })?;
@@ -265,8 +304,8 @@ impl From<&Event> for RawEvent {
 /// rebuilt from the events: an index, not a second truth (DESIGN rule 10).
 pub trait Store: Send + Sync {
     /// Appends events to a session (which begins to exist with its first), if its last sequence number is still
-    /// `expected_seq` (0 for a new one). All or nothing. With a lease, only while that lease is current.
-    /// `time` is milliseconds since the Unix epoch. Returns the events in their places.
+    /// `expected_seq` (0 for a new one). All or nothing, the lease that `hold` takes or gives back included; an append of nothing
+    /// changes nothing. `time` is milliseconds since the Unix epoch.
     ///
     /// A `resumed` among them claims its continuation, and a request's key is taken, in the same transaction (SPEC 9.4).
     ///
@@ -280,8 +319,8 @@ pub trait Store: Send + Sync {
         drafts: Vec<Draft>,
         time: u64,
         durability: Durability,
-        lease: Option<&'a Lease>,
-    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>>;
+        hold: Hold,
+    ) -> BoxFuture<'a, Result<Appended, StoreError>>;
 
     /// The events of a session after `after_seq` (0 for all), in order. Empty for an unknown session.
     ///

@@ -7,8 +7,8 @@ use crate::query::Query;
 use crate::typed::Gathered;
 use crate::waiting::{request_of, searchable};
 use crate::{
-    Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, PendingState, RawEvent, SessionFilter,
-    SessionSummary, Store, StoreError, TypedKind, TypedLine, WaitingCount,
+    Appended, Durability, Hit, Hold, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, PendingState, RawEvent,
+    SessionFilter, SessionSummary, Store, StoreError, TypedKind, TypedLine, WaitingCount,
 };
 use aish_core::event::{Body, Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -67,9 +67,9 @@ impl Ledger {
         expected_seq: u64,
         drafts: Vec<Draft>,
         time: u64,
-        lease: Option<&Lease>,
-    ) -> Result<Vec<Event>, StoreError> {
-        if let Some(lease) = lease {
+        hold: Hold,
+    ) -> Result<Appended, StoreError> {
+        if let Some(lease) = hold.lease() {
             check_current(self.leases.get(&lease.session), lease)?;
         }
         let actual = self.sessions.get(session).map_or(0, |session| session.index.events);
@@ -81,7 +81,10 @@ impl Ledger {
             });
         }
         if drafts.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Appended {
+                events: Vec::new(),
+                lease: hold.lease().cloned(),
+            });
         }
         let seqs = expected_seq.saturating_add(1)..;
         let placed: Vec<Event> = seqs
@@ -106,7 +109,31 @@ impl Ledger {
         let kept = self.sessions.entry(session.clone()).or_default();
         kept.index = index;
         kept.events.extend_from_slice(&placed);
-        Ok(placed)
+        let lease = match hold {
+            Hold::Nothing => None,
+            Hold::Keeps(lease) => Some(lease),
+            Hold::GivesBack(lease) => {
+                self.release(&lease);
+                None
+            }
+            Hold::Takes { owner, until } => {
+                let taken = LeaseRecord::take(self.leases.get(session), &owner, time, until);
+                taken.map(|record| {
+                    let lease = record.lease(session, &owner);
+                    self.leases.insert(session.clone(), record);
+                    lease
+                })
+            }
+        };
+        Ok(Appended { events: placed, lease })
+    }
+
+    fn release(&mut self, lease: &Lease) {
+        if let Some(record) = self.leases.get_mut(&lease.session)
+            && record.is_held_by(lease)
+        {
+            record.owner = None;
+        }
     }
 
     fn events_after(&self, session: &SessionId, after_seq: u64) -> &[Event] {
@@ -247,9 +274,9 @@ impl Store for MemoryStore {
         drafts: Vec<Draft>,
         time: u64,
         _durability: Durability,
-        lease: Option<&'a Lease>,
-    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
-        async move { self.ledger().append(session, expected_seq, drafts, time, lease) }.boxed()
+        hold: Hold,
+    ) -> BoxFuture<'a, Result<Appended, StoreError>> {
+        async move { self.ledger().append(session, expected_seq, drafts, time, hold) }.boxed()
     }
 
     fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
@@ -388,11 +415,7 @@ impl Store for MemoryStore {
 
     fn release<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<(), StoreError>> {
         async move {
-            if let Some(record) = self.ledger().leases.get_mut(&lease.session)
-                && record.is_held_by(lease)
-            {
-                record.owner = None;
-            }
+            self.ledger().release(lease);
             Ok(())
         }
         .boxed()

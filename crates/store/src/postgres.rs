@@ -31,8 +31,8 @@ pub use address::PostgresUrl;
 use crate::lease::GivenBack;
 use crate::query::Query;
 use crate::{
-    Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
-    TypedLine, WaitingCount,
+    Appended, Durability, Hit, Hold, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary,
+    Store, StoreError, TypedLine, WaitingCount,
 };
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -140,22 +140,23 @@ impl PostgresStore {
         Ok(())
     }
 
-    async fn append_all(&self, append: Append) -> Result<Vec<Event>, StoreError> {
+    async fn append_all(&self, append: Append) -> Result<Appended, StoreError> {
         let append = Arc::new(append);
         let appended = self
             .pool
             .run("appending to", |client| {
-                let (append, known) = (Arc::clone(&append), Arc::clone(&self.known));
-                async move { write::append(client, &append, &known).await }.boxed()
+                let (append, known, offset) = (Arc::clone(&append), Arc::clone(&self.known), Arc::clone(&self.offset));
+                async move { write::append(client, &append, &known, &offset).await }.boxed()
             })
             .await;
         match appended {
-            Ok(()) => {
+            Ok(lease) => {
                 if !append.is_empty() {
                     self.news.announce(&self.pool);
                 }
-                let events = Arc::try_unwrap(append).map(Append::into_events);
-                Ok(events.unwrap_or_else(|shared| shared.events.clone()))
+                let events = Arc::try_unwrap(append).map(|append| append.events);
+                let events = events.unwrap_or_else(|shared| shared.events.clone());
+                Ok(Appended { events, lease })
             }
             Err(StoreError::Io { source, .. }) if append.may_be_kept() => {
                 Err(fail::not_known(&self.pool.url, &*source))
@@ -181,11 +182,16 @@ impl Store for PostgresStore {
         drafts: Vec<Draft>,
         time: u64,
         _durability: Durability,
-        lease: Option<&'a Lease>,
-    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        hold: Hold,
+    ) -> BoxFuture<'a, Result<Appended, StoreError>> {
         async move {
-            let append = Append::new(session, expected_seq, drafts, time, lease)?;
-            self.append_all(append).await
+            let takes = matches!(hold, Hold::Takes { .. });
+            let append = Append::new(session, expected_seq, drafts, time, hold)?;
+            let appended = self.append_all(append).await?;
+            if takes && appended.lease.is_some() {
+                self.given_back.forget(session);
+            }
+            Ok(appended)
         }
         .boxed()
     }

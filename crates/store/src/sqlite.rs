@@ -26,8 +26,8 @@ mod write;
 use crate::lease::GivenBack;
 use crate::query::Query;
 use crate::{
-    Durability, Hit, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, RawEvent, SessionFilter, SessionSummary,
-    Store, StoreError, TypedLine, WaitingCount,
+    Appended, Durability, Hit, Hold, KnownRequest, Lease, NEWS_EVERY_MS, Owner, Pending, RawEvent, SessionFilter,
+    SessionSummary, Store, StoreError, TypedLine, WaitingCount,
 };
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
@@ -205,10 +205,18 @@ impl Store for SqliteStore {
         drafts: Vec<Draft>,
         time: u64,
         durability: Durability,
-        lease: Option<&'a Lease>,
-    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
-        let append = Append::new(session, expected_seq, drafts, time, durability).under(lease);
-        self.change(append).boxed()
+        hold: Hold,
+    ) -> BoxFuture<'a, Result<Appended, StoreError>> {
+        let takes = matches!(hold, Hold::Takes { .. });
+        let append = Append::new(session, expected_seq, drafts, time, durability, hold);
+        async move {
+            let appended = self.change(append).await?;
+            if takes && appended.lease.is_some() {
+                self.given_back.forget(session);
+            }
+            Ok(appended)
+        }
+        .boxed()
     }
 
     fn load<'a>(&'a self, session: &'a SessionId, after_seq: u64) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {

@@ -4,7 +4,7 @@
 use aish_core::event::{Body, Draft};
 use aish_core::id::{CallId, ContinuationId, SessionId};
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, PendingState, SessionFilter, Store, StoreError};
+use aish_store::{Durability, Hold, PendingState, SessionFilter, Store, StoreError};
 use rusqlite::Connection;
 use serde_json::json;
 use std::fs;
@@ -32,7 +32,7 @@ fn mode(path: &Path) -> u32 {
 async fn say(store: &SqliteStore, session: &SessionId, expected_seq: u64, text: &str) {
     let drafts = vec![Draft::user(1, text)];
     store
-        .append(session, expected_seq, drafts, 5, Durability::Committed, None)
+        .append(session, expected_seq, drafts, 5, Durability::Committed, Hold::Nothing)
         .await
         .unwrap();
 }
@@ -386,7 +386,14 @@ async fn rebuilt_indexes_equal_the_followed() {
                 }
             }
             store
-                .append(session, last_seq, drafts, last_seq, Durability::Committed, None)
+                .append(
+                    session,
+                    last_seq,
+                    drafts,
+                    last_seq,
+                    Durability::Committed,
+                    Hold::Nothing,
+                )
                 .await
                 .unwrap();
         }
@@ -394,7 +401,7 @@ async fn rebuilt_indexes_equal_the_followed() {
     }
     let third = SessionId::new("three");
     store
-        .append(&third, 0, served_turn(), 7, Durability::Committed, None)
+        .append(&third, 0, served_turn(), 7, Durability::Committed, Hold::Nothing)
         .await
         .unwrap();
 

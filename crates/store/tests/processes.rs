@@ -5,7 +5,7 @@
 use aish_core::event::Draft;
 use aish_core::id::SessionId;
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Owner, Store, StoreError};
+use aish_store::{Durability, Hold, Owner, Store, StoreError};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
@@ -52,11 +52,18 @@ fn writer_process() {
                 Durability::Committed
             };
             match store
-                .append(&session, seen, vec![Draft::user(0, text.clone())], 0, durability, None)
+                .append(
+                    &session,
+                    seen,
+                    vec![Draft::user(0, text.clone())],
+                    0,
+                    durability,
+                    Hold::Nothing,
+                )
                 .await
             {
-                Ok(placed) => {
-                    seen = placed[0].seq;
+                Ok(appended) => {
+                    seen = appended.events[0].seq;
                     written += 1;
                     let mut out = std::io::stdout().lock();
                     writeln!(out, "ack {seen} {text}").unwrap();

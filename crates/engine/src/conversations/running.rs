@@ -212,7 +212,7 @@ impl Conversations {
         // What was to be said about the answer itself.
         hub.forward(driver.notices.drain());
         let driven = {
-            let mut driving = std::pin::pin!(driver.drive_for(&notices, stop, self.settings.pending_ttl_ms));
+            let mut driving = std::pin::pin!(driver.drive_for(&notices, stop));
             loop {
                 tokio::select! {
                     driven = &mut driving => break driven,

@@ -1,7 +1,7 @@
 //! What a client answers, and how it becomes part of the ledger: the end of the waiting and the answer itself in one append.
 
 use super::{OVERTAKEN_MAX, ServeError};
-use crate::append::Unseen;
+use crate::append::{Drive, Unseen};
 use crate::driver::Driver;
 use crate::run::with_limit;
 use crate::{EngineError, now_ms};
@@ -98,7 +98,8 @@ pub(crate) enum CallNames {
 }
 
 impl Driver {
-    /// Takes an answer: it ends the suspension and is the call's, in one append. Needs no lease: any process may take one. The
+    /// Takes an answer: it ends the suspension and is the call's, in one append. Needs no lease, as any process may take one, and
+    /// takes it if nobody has it: this process goes on with the turn. The
     /// session may be as it was a moment ago: whoever wrote since makes the append fail.
     ///
     /// # Errors
@@ -137,7 +138,7 @@ impl Driver {
             }
         };
         let drafts = vec![Draft::new(number, told, Body::Resumed(resumed)), answer];
-        match self.append(drafts, Durability::Synced).await {
+        match self.append_as(Drive::Begins, drafts, Durability::Synced).await {
             Ok(()) => Ok(()),
             Err(EngineError::Invalid { .. } | EngineError::Store(StoreError::Claimed(_))) => {
                 Err(ServeError::AnsweredOtherwise(id.clone()))
@@ -202,7 +203,10 @@ impl Driver {
             };
             let drafts = turn.cancelling(EXPIRED);
             // An answer that came in between counts: it was accepted.
-            match self.append_if_nothing_new(&drafts, Durability::Synced).await? {
+            match self
+                .append_if_nothing_new(Drive::GoesOn, &drafts, Durability::Synced)
+                .await?
+            {
                 Unseen::Nothing => return Ok(()),
                 Unseen::News => {}
             }

@@ -10,7 +10,7 @@ use aish_core::id::SessionId;
 use aish_core::turn::StopReason;
 use aish_engine::{Claim, ConversationsSettings, Live, Notice, Reply, ServeError, Standing, Waiting};
 use aish_provider::scripted::Act;
-use aish_store::Durability;
+use aish_store::{Durability, Hold};
 
 /// SPEC 9.3: a call id that is missing, or that no call of the session has, means the call that is waited for; whoever follows
 /// learns of it. Where it is strict, it is refused.
@@ -249,7 +249,7 @@ async fn a_week_later(house: &House, session: &SessionId) -> House {
         let (seq, time) = (event.seq, event.time - WEEK_MS);
         let draft = vec![Draft::new(event.turn, event.content, event.body)];
         store
-            .append(session, seq - 1, draft, time, Durability::Committed, None)
+            .append(session, seq - 1, draft, time, Durability::Committed, Hold::Nothing)
             .await
             .unwrap();
     }

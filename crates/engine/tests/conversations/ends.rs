@@ -12,7 +12,7 @@ use aish_core::session::Session;
 use aish_core::turn::StopReason;
 use aish_engine::{ConversationsSettings, Driver, Envelope, Live, ServeError};
 use aish_provider::scripted::Act;
-use aish_store::{Durability, Owner, Store};
+use aish_store::{Durability, Hold, Owner, Store};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -179,7 +179,7 @@ async fn a_cancel_that_is_overtaken() {
         let question = vec![began, Draft::user(1, "?")];
         let placed = ledger.connect();
         placed
-            .append(&id, 0, question, 1, Durability::Committed, None)
+            .append(&id, 0, question, 1, Durability::Committed, Hold::Nothing)
             .await
             .unwrap();
         let world = World::over(store, [], Vec::new());
@@ -215,7 +215,7 @@ async fn write_beside(store: &dyn Store, nth: u64) {
         )]
     };
     session.check(&drafts).unwrap();
-    let appended = store.append(&id, session.last_seq(), drafts, 1, Durability::Committed, None);
+    let appended = store.append(&id, session.last_seq(), drafts, 1, Durability::Committed, Hold::Nothing);
     appended.await.unwrap();
 }
 

@@ -15,7 +15,7 @@ use aish_core::session::Session;
 use aish_core::turn::StopReason;
 use aish_engine::{ChatRequest, ConversationsSettings, ServeError, Waiting};
 use aish_provider::scripted::Act;
-use aish_store::{Durability, Owner, SessionFilter, Store};
+use aish_store::{Durability, Hold, Owner, SessionFilter, Store};
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -189,7 +189,7 @@ async fn answer_beside(store: &dyn Store) {
         Draft::tool_result(1, "4 characters", result),
     ];
     let time = aish_engine::now_ms();
-    let appended = store.append(&id, pending.seq, drafts, time, Durability::Synced, None);
+    let appended = store.append(&id, pending.seq, drafts, time, Durability::Synced, Hold::Nothing);
     appended.await.unwrap();
 }
 

@@ -4,8 +4,8 @@
 use aish_core::event::{Draft, Event};
 use aish_core::id::{ContinuationId, SessionId};
 use aish_store::{
-    Durability, Hit, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary, Store, StoreError,
-    TypedLine, WaitingCount,
+    Appended, Durability, Hit, Hold, KnownRequest, Lease, Owner, Pending, RawEvent, SessionFilter, SessionSummary,
+    Store, StoreError, TypedLine, WaitingCount,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::sync::Arc;
@@ -121,16 +121,13 @@ impl Store for Watched {
         drafts: Vec<Draft>,
         time: u64,
         durability: Durability,
-        lease: Option<&'a Lease>,
-    ) -> BoxFuture<'a, Result<Vec<Event>, StoreError>> {
+        hold: Hold,
+    ) -> BoxFuture<'a, Result<Appended, StoreError>> {
         async move {
             self.expect_writable("writing the ledger")?;
             let n = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
             let fate = (self.hook)(n, drafts.clone()).await;
-            let written = || {
-                self.inner
-                    .append(session, expected_seq, drafts, time, durability, lease)
-            };
+            let written = || self.inner.append(session, expected_seq, drafts, time, durability, hold);
             match fate {
                 Fate::Write => written().await,
                 Fate::Fail => Err(io_error("writing the ledger")),

@@ -23,12 +23,9 @@ macro_rules! select_pending {
 }
 pub(super) use select_pending;
 
-/// The index as it stands; of the suspensions, those that wait. `row` is that of [`super::write`]'s lock.
-pub(super) async fn read(
-    transaction: &Transaction<'_>,
-    session: &SessionId,
-    row: &Row,
-) -> Result<SessionIndex, Failure> {
+/// The index as it stands; of the suspensions, those that wait. `row` is [`super::write`]'s. Where nobody holds that row, what is read
+/// here may be newer than it, and never older.
+pub(super) async fn read(client: &impl GenericClient, session: &SessionId, row: &Row) -> Result<SessionIndex, Failure> {
     let mut index = SessionIndex {
         events: unsigned(row.try_get(0)?),
         created: unsigned(row.try_get(1)?),
@@ -41,22 +38,19 @@ pub(super) async fn read(
         pending: Vec::new(),
     };
     if row.try_get::<_, bool>(7)? {
-        (index.waiting_calls, index.pending) = try_join(
-            read_waiting_calls(transaction, session),
-            read_open(transaction, session),
-        )
-        .await?;
+        (index.waiting_calls, index.pending) =
+            try_join(read_waiting_calls(client, session), read_open(client, session)).await?;
     }
     Ok(index)
 }
 
-async fn read_waiting_calls(transaction: &Transaction<'_>, session: &SessionId) -> Result<Vec<WaitingCall>, Failure> {
-    let select = transaction
+async fn read_waiting_calls(client: &impl GenericClient, session: &SessionId) -> Result<Vec<WaitingCall>, Failure> {
+    let select = client
         .prepare_cached(
             "SELECT call, needs_answer, at_client FROM aish.waiting_calls WHERE session = $1 ORDER BY position",
         )
         .await?;
-    let rows = transaction.query(&select, &[&storable(session.as_str())]).await?;
+    let rows = client.query(&select, &[&storable(session.as_str())]).await?;
     let calls = rows.iter().map(|row| {
         Ok(WaitingCall {
             call: CallId::new(row.try_get::<_, String>(0)?),
@@ -67,11 +61,11 @@ async fn read_waiting_calls(transaction: &Transaction<'_>, session: &SessionId) 
     calls.collect()
 }
 
-async fn read_open(transaction: &Transaction<'_>, session: &SessionId) -> Result<Vec<Pending>, Failure> {
-    let select = transaction
+async fn read_open(client: &impl GenericClient, session: &SessionId) -> Result<Vec<Pending>, Failure> {
+    let select = client
         .prepare_cached(select_pending!("WHERE session = $1 AND state = 'open' ORDER BY seq"))
         .await?;
-    let rows = transaction.query(&select, &[&storable(session.as_str())]).await?;
+    let rows = client.query(&select, &[&storable(session.as_str())]).await?;
     rows.iter().map(pending).collect()
 }
 

@@ -14,10 +14,25 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tokio_postgres::Row;
 
 /// Milliseconds since the Unix epoch, by the database.
-const DATABASE_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+pub(super) const DATABASE_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// The end of a lease that does not end, and its length.
 const UNENDING: i64 = i64::MAX;
+
+/// When a lease ends by the database's clock, from the parameter of that number: see [`lasts_ms`].
+pub(super) fn ends(parameter: usize) -> String {
+    format!(
+        "CASE WHEN ${parameter}::bigint = {UNENDING} THEN {UNENDING} ELSE {DATABASE_NOW} + ${parameter}::bigint END"
+    )
+}
+
+/// How long a lease lasts, by its owner's clock.
+pub(super) fn lasts_ms(now: u64, until: u64) -> i64 {
+    match until {
+        u64::MAX => UNENDING,
+        until => signed(until.saturating_sub(now)),
+    }
+}
 
 /// Has a statement's commit not wait for the disk. A lease need not outlive the database: whoever lost one by its crash is refused by
 /// the next append, since that looks for owner and fence, and an append that is on the disk has the lease before it there as well.
@@ -31,7 +46,8 @@ const LOOKED_AT_MAX: usize = 10_000;
 pub(super) struct ClockOffset(AtomicI64);
 
 impl ClockOffset {
-    fn note(&self, database_now: u64, our_now: u64) {
+    /// To be told each time a lease is taken.
+    pub(super) fn note(&self, database_now: u64, our_now: u64) {
         let ahead = signed(database_now).saturating_sub(signed(our_now));
         self.0.store(ahead, Ordering::Relaxed);
     }
@@ -85,21 +101,18 @@ pub(super) async fn acquire(client: &mut Object, claim: &Claim, offset: &ClockOf
 /// A lease that is to be had as the database sees it (the rule is that of [`LeaseRecord::acquire`]), by one statement. What it cannot
 /// see is whether the owner of another one is dead.
 async fn take(client: &Object, claim: &Claim, offset: &ClockOffset) -> Result<Option<Lease>, Failure> {
+    let ends = ends(3);
     let statement = client
         .prepare_cached(&format!(
             "INSERT INTO aish.leases AS held (session, owner, fence, until)
-             SELECT $1, $2, 1, CASE WHEN $3 = {UNENDING} THEN $3 ELSE {DATABASE_NOW} + $3 END WHERE {IN_NO_HURRY}
-             ON CONFLICT (session) DO UPDATE SET owner = excluded.owner,
-                 until = CASE WHEN $3 = {UNENDING} THEN $3 ELSE {DATABASE_NOW} + $3 END,
+             SELECT $1, $2, 1, {ends} WHERE {IN_NO_HURRY}
+             ON CONFLICT (session) DO UPDATE SET owner = excluded.owner, until = {ends},
                  fence = held.fence + CASE WHEN held.owner = excluded.owner THEN 0 ELSE 1 END
              WHERE held.owner IS NULL OR held.owner = excluded.owner OR held.until <= {DATABASE_NOW}
              RETURNING fence, {DATABASE_NOW}"
         ))
         .await?;
-    let lasts_ms = match claim.until {
-        u64::MAX => UNENDING,
-        until => signed(until.saturating_sub(claim.now)),
-    };
+    let lasts_ms = lasts_ms(claim.now, claim.until);
     let (session, owner) = (storable(claim.session.as_str()), storable(&claim.owner.0));
     let Some(row) = client.query_opt(&statement, &[&session, &owner, &lasts_ms]).await? else {
         return Ok(None);

@@ -4,12 +4,14 @@
 //! needs no transaction around it where nothing else has to be asked, and costs one way to the database and back.
 //!
 //! **The lease** is locked (`FOR SHARE`) before the session's row is looked at: a take-over comes wholly before, and then nothing is
-//! written, or wholly after. Whoever waits here for a row sees it as it is when it gets it (READ COMMITTED).
+//! written, or wholly after. Whoever waits here for a row sees it as it is when it gets it (READ COMMITTED). A drive's first and last
+//! append take it and give it back by the same statement; one that takes it waits for nobody (`SKIP LOCKED`): who has it, has it.
 
 use super::fail::Failure;
-use super::rows::{self, Words, signed, storable};
+use super::lease::{DATABASE_NOW, ends, lasts_ms};
+use super::rows::{self, Words, signed, storable, unsigned};
 use crate::index::{SessionIndex, WaitingCall};
-use crate::{Lease, Pending};
+use crate::{Hold, Pending};
 use aish_core::event::{Body, Event};
 use aish_core::id::SessionId;
 use deadpool_postgres::GenericClient;
@@ -26,8 +28,24 @@ pub(super) struct Placing<'a> {
     /// As it is once the events are there.
     pub(super) after: &'a SessionIndex,
     pub(super) rows: &'a EventRows,
-    /// Only while this one is current.
-    pub(super) lease: Option<&'a Lease>,
+    pub(super) hold: &'a Hold,
+    /// By the owner's clock: when a lease that is taken begins.
+    pub(super) now: u64,
+}
+
+/// What came of it.
+pub(super) enum Placed {
+    /// Nothing: somebody else has appended, made the session, or has the lease.
+    Not,
+    /// It is written.
+    Written(Option<Taken>),
+}
+
+/// A lease that was taken by the way.
+pub(super) struct Taken {
+    pub(super) fence: u64,
+    /// What the database's clock said, in milliseconds since the Unix epoch.
+    pub(super) database_now: u64,
 }
 
 /// The columns of some events, one list each: as many as there are go in one statement.
@@ -84,11 +102,13 @@ impl EventRows {
     }
 }
 
-/// Writes it; false if nothing was written: somebody else has appended, made the session, or has the lease.
-pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) -> Result<bool, Failure> {
+/// Writes it, or nothing.
+pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) -> Result<Placed, Failure> {
     let waits = Waits::changed(placing.before, placing.after);
     let parts = waits.parts();
-    let statement = client.prepare_cached(&text(placing.expected_seq, &parts)).await?;
+    let statement = client
+        .prepare_cached(&text(placing.expected_seq, placing.hold, &parts))
+        .await?;
     let (after, rows) = (placing.after, placing.rows);
     let session = storable(placing.session.as_str());
     let first = signed(placing.expected_seq.saturating_add(1));
@@ -97,8 +117,12 @@ pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) ->
     let (title, directory) = (storable(&after.title), storable(&after.directory));
     let open_turn = after.open_turn.map(signed);
     let (is_waiting, is_to_be_driven, awaits) = (after.is_waiting(), after.is_to_be_driven(), awaits(after));
-    let owner = placing.lease.map(|lease| storable(&lease.owner.0));
-    let fence = placing.lease.map(|lease| signed(lease.fence));
+    let (owner, number) = match placing.hold {
+        Hold::Nothing => (None, None),
+        Hold::Keeps(lease) | Hold::GivesBack(lease) => (Some(&lease.owner), Some(signed(lease.fence))),
+        Hold::Takes { owner, until } => (Some(owner), Some(lasts_ms(placing.now, *until))),
+    };
+    let owner = owner.map(|owner| storable(&owner.0));
     let mut values: Vec<&(dyn ToSql + Sync)> = vec![
         &session,
         &last,
@@ -114,7 +138,7 @@ pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) ->
         &awaits,
         &rows.model,
         &owner,
-        &fence,
+        &number,
         &first,
         &rows.number,
         &rows.seqs,
@@ -128,8 +152,16 @@ pub(super) async fn place(client: &impl GenericClient, placing: &Placing<'_>) ->
         &rows.words,
     ];
     values.extend(parts.iter().flat_map(|part| part.values.iter().copied()));
-    let placed: i64 = client.query_one(&statement, &values).await?.try_get(0)?;
-    Ok(placed > 0)
+    let row = client.query_one(&statement, &values).await?;
+    if row.try_get::<_, i64>(0)? == 0 {
+        return Ok(Placed::Not);
+    }
+    let fence: Option<i64> = row.try_get(1)?;
+    let database_now = unsigned(row.try_get(2)?);
+    Ok(Placed::Written(fence.map(|fence| Taken {
+        fence: unsigned(fence),
+        database_now,
+    })))
 }
 
 /// Whether the next append has to look at more than the session's row.
@@ -137,9 +169,80 @@ fn awaits(index: &SessionIndex) -> bool {
     !index.waiting_calls.is_empty() || index.pending.iter().any(Pending::is_open)
 }
 
-/// Locks the lease. In the end there is either none to look at, or this one.
-const HELD: &str = "SELECT 1 FROM aish.leases WHERE session = $1 AND owner = $14 AND fence = $15 FOR SHARE";
-const IS_HELD: &str = "($14::text IS NULL OR EXISTS (SELECT FROM held))";
+/// The owner of a lease and its fence, or how long it lasts where it is yet to be taken; of no lease, nothing.
+const OWNER: &str = "$14::text";
+const FENCE: &str = "$15::bigint";
+const LASTS: usize = 15;
+
+/// What the statement does about the lease.
+struct LeasePart {
+    /// Before the session's row is looked at, as parts that come before it.
+    before: String,
+    /// What must hold.
+    condition: String,
+    /// Once the session's row is written, as parts that come after it.
+    after: String,
+    /// The fence of the lease that was taken.
+    fence: &'static str,
+}
+
+impl LeasePart {
+    fn of(hold: &Hold, expected_seq: u64) -> Self {
+        let fence = "NULL::bigint";
+        let held = format!(
+            "held AS MATERIALIZED (SELECT FROM aish.leases
+                WHERE session = $1 AND owner = {OWNER} AND fence = {FENCE} FOR SHARE), "
+        );
+        let is_held = "EXISTS (SELECT FROM held)".to_owned();
+        match hold {
+            Hold::Nothing => Self {
+                before: String::new(),
+                condition: format!("{OWNER} IS NULL AND {FENCE} IS NULL"),
+                after: String::new(),
+                fence,
+            },
+            Hold::Keeps(_) => Self {
+                before: held,
+                condition: is_held,
+                after: String::new(),
+                fence,
+            },
+            Hold::GivesBack(_) => Self {
+                before: held,
+                condition: is_held,
+                after: format!(
+                    ", given_back AS (UPDATE aish.leases SET owner = NULL FROM placed
+                        WHERE session = $1 AND owner = {OWNER} AND fence = {FENCE})"
+                ),
+                fence,
+            },
+            Hold::Takes { .. } => Self {
+                before: String::new(),
+                condition: "true".to_owned(),
+                after: taking(expected_seq),
+                fence: "(SELECT fence FROM taken)",
+            },
+        }
+    }
+}
+
+/// A session that has just been made has no lease, unless somebody thought of it before: then it is theirs. Where there is none behind
+/// an old session's name, it is left to [`super::lease`].
+fn taking(expected_seq: u64) -> String {
+    let until = ends(LASTS);
+    if expected_seq == 0 {
+        return format!(
+            ", taken AS (INSERT INTO aish.leases (session, owner, fence, until) SELECT $1, {OWNER}, 1, {until} FROM placed
+                ON CONFLICT (session) DO NOTHING RETURNING fence)"
+        );
+    }
+    format!(
+        ", free AS MATERIALIZED (SELECT FROM aish.leases
+                WHERE session = $1 AND (owner IS NULL OR until <= {DATABASE_NOW}) FOR NO KEY UPDATE SKIP LOCKED),
+            taken AS (UPDATE aish.leases SET owner = {OWNER}, fence = leases.fence + 1, until = {until}
+                FROM placed, free WHERE leases.session = $1 RETURNING leases.fence)"
+    )
+}
 
 /// A new session's row.
 const BEGIN: &str = "INSERT INTO aish.sessions
@@ -160,13 +263,19 @@ const EVENTS: &str = "INSERT INTO aish.events (session, seq, turn, time, version
 const FIRST_FREE: usize = 27;
 
 /// A session's first append differs from the later ones, and most change nothing of what waits.
-fn text(expected_seq: u64, parts: &[Part<'_>]) -> String {
+fn text(expected_seq: u64, hold: &Hold, parts: &[Part<'_>]) -> String {
+    let LeasePart {
+        before,
+        condition,
+        after,
+        fence,
+    } = LeasePart::of(hold, expected_seq);
     let row = if expected_seq == 0 {
-        format!("{BEGIN}{IS_HELD} ON CONFLICT (id) DO NOTHING")
+        format!("{BEGIN}{condition} ON CONFLICT (id) DO NOTHING")
     } else {
-        format!("{GO_ON}{IS_HELD}")
+        format!("{GO_ON}{condition}")
     };
-    let mut text = format!("WITH held AS MATERIALIZED ({HELD}), placed AS ({row} RETURNING 1), written AS ({EVENTS})");
+    let mut text = format!("WITH {before}placed AS ({row} RETURNING 1), written AS ({EVENTS}){after}");
     let mut first = FIRST_FREE;
     for part in parts {
         let (name, sql) = (part.name, (part.sql)(first));
@@ -174,7 +283,7 @@ fn text(expected_seq: u64, parts: &[Part<'_>]) -> String {
         let _ = write!(text, ", {name} AS ({sql})");
         first += part.values.len();
     }
-    text.push_str(" SELECT count(*) FROM placed");
+    let _ = write!(text, " SELECT (SELECT count(*) FROM placed), {fence}, {DATABASE_NOW}");
     text
 }
 
@@ -221,7 +330,7 @@ fn settle_waits(n: usize) -> String {
     format!(
         "UPDATE aish.pending SET state = s.state
          FROM placed, unnest(${ids}::text[], ${states}::text[]) AS s (continuation, state)
-         WHERE pending.continuation = s.continuation AND session = $1"
+         WHERE pending.continuation = s.continuation AND session = $1 AND pending.state = 'open'"
     )
 }
 

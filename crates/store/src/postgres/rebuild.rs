@@ -2,9 +2,10 @@
 
 use super::derived;
 use super::fail::Failure;
-use super::placing::{EventRows, Placing, place};
+use super::placing::{EventRows, Placed, Placing, place};
 use super::read;
 use super::rows::storable;
+use crate::Hold;
 use crate::index::SessionIndex;
 use crate::row::counted;
 use crate::waiting::request_of;
@@ -62,10 +63,12 @@ pub(super) async fn session(client: &mut Object, session: &SessionId) -> Result<
         before: &SessionIndex::default(),
         after: &index,
         rows: &rows,
-        lease: None,
+        hold: &Hold::Nothing,
+        now: 0,
     };
-    if !place(&transaction, &placing).await? {
-        return Err(Failure::Raced);
+    match place(&transaction, &placing).await? {
+        Placed::Written(_) => {}
+        Placed::Not => return Err(Failure::Raced),
     }
     transaction.commit().await?;
     Ok(())

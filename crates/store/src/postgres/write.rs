@@ -1,9 +1,12 @@
 //! Appending.
 //!
-//! **At one go.** Who drives a turn appends again and again to a session that nobody else writes to. What was derived of it is known
-//! then ([`Known`]), and the append is the one statement of `placing`, which writes nothing if the session is not where it was left.
+//! **At one go.** What is derived of the session is known ([`Known`]: who drives a turn appends again and again to a session that nobody
+//! else writes to) or read first, without a lock. Then the append is the one statement of `placing`, which writes nothing if the session
+//! is not where it was read: with an append comes whatever is derived of a session, so a continuation that waited there still waits,
+//! and this claims it.
 //!
-//! **Step by step.** Otherwise, and always where a continuation or a key is claimed, it is a transaction under READ COMMITTED. The row of
+//! **Step by step.** Where that wrote nothing, and always where a request's key is taken (which is of no session) or a continuation is
+//! claimed that does not wait, it is a transaction under READ COMMITTED. The row of
 //! the session is locked first, and with it everything that is derived of the session: what is read after that holds until the
 //! commit. The row of the lease is locked as well (`FOR SHARE`), so that a take-over comes wholly before or wholly after.
 //!
@@ -18,12 +21,12 @@
 
 use super::derived;
 use super::fail::Failure;
-use super::lease;
-use super::placing::{EventRows, Placing, place};
+use super::lease::{self, ClockOffset};
+use super::placing::{EventRows, Placed, Placing, Taken, place};
 use super::rows::{signed, storable, unsigned};
 use crate::index::SessionIndex;
 use crate::waiting::request_of;
-use crate::{Lease, Pending, StoreError};
+use crate::{Hold, Lease, Pending, StoreError};
 use aish_core::event::{Body, Draft, Event};
 use aish_core::id::SessionId;
 use deadpool_postgres::{GenericClient, Object, Transaction};
@@ -69,7 +72,9 @@ pub(super) struct Append {
     /// In the places that they have if nobody else was faster.
     pub(super) events: Vec<Event>,
     rows: EventRows,
-    lease: Option<Lease>,
+    hold: Hold,
+    /// By its maker's clock, in milliseconds since the Unix epoch.
+    time: u64,
     /// Tells this append from every other.
     number: i64,
     /// Set once the database was told to commit, until it is settled: a second attempt that fails says nothing of the first.
@@ -82,7 +87,7 @@ impl Append {
         expected_seq: u64,
         drafts: Vec<Draft>,
         time: u64,
-        lease: Option<&Lease>,
+        hold: Hold,
     ) -> Result<Self, StoreError> {
         let random = getrandom::u64().map_err(|error| StoreError::Io {
             attempt: "appending to the ledger".to_owned(),
@@ -97,15 +102,11 @@ impl Append {
             expected_seq,
             rows: EventRows::new(number, &events),
             events,
-            lease: lease.cloned(),
+            hold,
+            time,
             number,
             may_be_kept: AtomicBool::new(false),
         })
-    }
-
-    /// The events, in their places.
-    pub(super) fn into_events(self) -> Vec<Event> {
-        self.events
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -126,37 +127,66 @@ impl Append {
     }
 }
 
-/// Appends, or finds that it already has.
-pub(super) async fn append(client: &mut Object, append: &Append, known: &Known) -> Result<(), Failure> {
-    let index = match at_one_go(client, append, known).await? {
-        Some(index) => index,
-        None => step_by_step(client, append).await?,
-    };
-    known.keep(&append.session, index);
-    Ok(())
+/// What an append came to.
+struct Came {
+    /// What is derived of the session now, if that is known.
+    index: Option<SessionIndex>,
+    /// The lease that was taken with it.
+    taken: Option<Taken>,
 }
 
-/// What the session comes to by this, if it could be written at one go; none if it was not: then nothing is.
-async fn at_one_go(client: &Object, append: &Append, known: &Known) -> Result<Option<SessionIndex>, Failure> {
-    let before = if append.expected_seq == 0 {
-        Some(SessionIndex::default())
-    } else {
-        known.take(&append.session, append.expected_seq)
+/// Appends, or finds that it already has; the lease that is in hand after it.
+pub(super) async fn append(
+    client: &mut Object,
+    append: &Append,
+    known: &Known,
+    offset: &ClockOffset,
+) -> Result<Option<Lease>, Failure> {
+    let came = match at_one_go(client, append, known).await? {
+        Some(came) => came,
+        None => step_by_step(client, append).await?,
     };
-    let claims = |event: &Event| matches!(event.body, Body::Resumed(_)) || request_of(event).is_some();
-    let Some(before) = before.filter(|_| !append.is_empty() && !append.may_be_kept()) else {
-        return Ok(None);
-    };
-    if append.events.iter().any(claims) {
+    if let Some(index) = came.index {
+        known.keep(&append.session, index);
+    }
+    Ok(match &append.hold {
+        Hold::Nothing => None,
+        Hold::Keeps(lease) => Some(lease.clone()),
+        Hold::GivesBack(lease) => append.is_empty().then(|| lease.clone()),
+        Hold::Takes { owner, .. } => came.taken.map(|taken| {
+            offset.note(taken.database_now, append.time);
+            Lease {
+                session: append.session.clone(),
+                owner: owner.clone(),
+                fence: taken.fence,
+            }
+        }),
+    })
+}
+
+/// Writes it at one go; `None` if it cannot be, or was not: then nothing is written.
+async fn at_one_go(client: &Object, append: &Append, known: &Known) -> Result<Option<Came>, Failure> {
+    let takes_key = append.events.iter().any(|event| request_of(event).is_some());
+    if append.is_empty() || append.may_be_kept() || takes_key {
         return Ok(None);
     }
-    let mut after = before.clone();
-    append.events.iter().for_each(|event| after.apply(event));
+    let Some(before) = before(client, append, known).await? else {
+        return Ok(None);
+    };
+    let Some(after) = followed(&before, &append.events) else {
+        return Ok(None);
+    };
     append.may_be_kept.store(true, Ordering::Relaxed);
     match write(client, append, &before, &after).await {
-        Ok(is_written) => {
+        Ok(placed) => {
             append.may_be_kept.store(false, Ordering::Relaxed);
-            Ok(is_written.then_some(after))
+            Ok(match placed {
+                Placed::Not => None,
+                Placed::Written(taken) => Some(Came {
+                    index: Some(after),
+                    taken,
+                }),
+            })
         }
         Err(failure) if failure.is_refusal() => {
             append.may_be_kept.store(false, Ordering::Relaxed);
@@ -167,10 +197,38 @@ async fn at_one_go(client: &Object, append: &Append, known: &Known) -> Result<Op
     }
 }
 
-async fn step_by_step(client: &mut Object, append: &Append) -> Result<SessionIndex, Failure> {
+/// What is derived of the session where the append expects it to be; `None` if it is not there.
+async fn before(client: &Object, append: &Append, known: &Known) -> Result<Option<SessionIndex>, Failure> {
+    if append.expected_seq == 0 {
+        return Ok(Some(SessionIndex::default()));
+    }
+    if let Some(index) = known.take(&append.session, append.expected_seq) {
+        return Ok(Some(index));
+    }
+    let Some(row) = look(client, &append.session, "").await? else {
+        return Ok(None);
+    };
+    let index = derived::read(client, &append.session, &row).await?;
+    Ok(Some(index).filter(|index| index.events == append.expected_seq))
+}
+
+/// What the index comes to by these events; `None` if they resume what does not wait, as far as it says.
+fn followed(before: &SessionIndex, events: &[Event]) -> Option<SessionIndex> {
+    let mut after = before.clone();
+    for event in events {
+        if let Body::Resumed(data) = &event.body {
+            let mut open = after.pending.iter().filter(|pending| pending.is_open());
+            open.find(|pending| pending.continuation == data.continuation)?;
+        }
+        after.apply(event);
+    }
+    Some(after)
+}
+
+async fn step_by_step(client: &mut Object, append: &Append) -> Result<Came, Failure> {
     let transaction = GenericClient::transaction(client).await?;
-    let (row, held) = try_join(lock(&transaction, &append.session), async {
-        match &append.lease {
+    let (row, held) = try_join(look(&transaction, &append.session, "FOR UPDATE"), async {
+        match append.hold.lease() {
             Some(lease) => lease::shared(&transaction, &lease.session).await,
             None => Ok(None),
         }
@@ -179,9 +237,13 @@ async fn step_by_step(client: &mut Object, append: &Append) -> Result<SessionInd
     let actual = row.as_ref().map_or(Ok(0), |row| row.try_get(0).map(unsigned))?;
     // First of all: whoever was let in before is not refused because of what came later.
     if append.may_be_kept() && actual > append.expected_seq && is_ours(&transaction, append).await? {
-        return Ok(SessionIndex::default());
+        return Ok(Came {
+            index: None,
+            // Whoever wants it asks for it: it is its owner's already, or was never taken.
+            taken: None,
+        });
     }
-    if let Some(lease) = &append.lease {
+    if let Some(lease) = append.hold.lease() {
         crate::lease::check_current(held.as_ref(), lease)?;
     }
     if actual != append.expected_seq {
@@ -192,20 +254,26 @@ async fn step_by_step(client: &mut Object, append: &Append) -> Result<SessionInd
         None => SessionIndex::default(),
     };
     if append.is_empty() {
-        return Ok(before);
+        return Ok(Came {
+            index: Some(before),
+            taken: None,
+        });
     }
     let after = derived::claim(&transaction, &before, &append.events).await?;
-    if !write(&transaction, append, &before, &after).await? {
+    let Placed::Written(taken) = write(&transaction, append, &before, &after).await? else {
         // Somebody else made the session at the same moment.
         return Err(Failure::Raced);
-    }
+    };
     append.may_be_kept.store(true, Ordering::Relaxed);
     transaction
         .commit()
         .await
         .map_err(|error| Failure::Unknown(Box::new(Failure::Sql(error))))?;
     append.may_be_kept.store(false, Ordering::Relaxed);
-    Ok(after)
+    Ok(Came {
+        index: Some(after),
+        taken,
+    })
 }
 
 async fn write(
@@ -213,27 +281,28 @@ async fn write(
     append: &Append,
     before: &SessionIndex,
     after: &SessionIndex,
-) -> Result<bool, Failure> {
+) -> Result<Placed, Failure> {
     let placing = Placing {
         session: &append.session,
         expected_seq: append.expected_seq,
         before,
         after,
         rows: &append.rows,
-        lease: append.lease.as_ref(),
+        hold: &append.hold,
+        now: append.time,
     };
     place(client, &placing).await
 }
 
-/// The session's row, which nobody else changes until the transaction ends.
-async fn lock(transaction: &Transaction<'_>, session: &SessionId) -> Result<Option<Row>, Failure> {
-    let select = transaction
-        .prepare_cached(
+/// The session's row; `FOR UPDATE`, nobody else changes it until the transaction ends.
+async fn look(client: &impl GenericClient, session: &SessionId, lock: &'static str) -> Result<Option<Row>, Failure> {
+    let select = client
+        .prepare_cached(&format!(
             "SELECT last_seq, created, updated, title, directory, open_turn, served, awaits
-             FROM aish.sessions WHERE id = $1 FOR UPDATE",
-        )
+             FROM aish.sessions WHERE id = $1 {lock}"
+        ))
         .await?;
-    Ok(transaction.query_opt(&select, &[&storable(session.as_str())]).await?)
+    Ok(client.query_opt(&select, &[&storable(session.as_str())]).await?)
 }
 
 /// Whether the event after the expected one was written by this very append.

@@ -134,7 +134,7 @@ fn keep(mut ledger: Ledger, queue: &mpsc::Receiver<Job>) {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use crate::sqlite::SqliteStore;
-    use crate::{Durability, Store as _};
+    use crate::{Durability, Hold, Store as _};
     use aish_core::event::Draft;
     use aish_core::id::SessionId;
     use futures_util::FutureExt as _;
@@ -147,7 +147,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::new(directory.path().join("ledger.db"));
         let session = SessionId::new("s");
-        let says = |seq| store.append(&session, seq, vec![Draft::user(0, "x")], 1, Durability::Committed, None);
+        let says = |seq| {
+            store.append(
+                &session,
+                seq,
+                vec![Draft::user(0, "x")],
+                1,
+                Durability::Committed,
+                Hold::Nothing,
+            )
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             says(0).await.unwrap();
@@ -173,7 +182,7 @@ mod tests {
         runtime.block_on(async {
             for seq in 0..100 {
                 let drafts = vec![Draft::user(0, "x")];
-                let appended = store.append(&session, seq, drafts, 1, Durability::Committed, None);
+                let appended = store.append(&session, seq, drafts, 1, Durability::Committed, Hold::Nothing);
                 appended.await.unwrap();
                 store.load(&session, seq).await.unwrap();
             }

@@ -133,7 +133,7 @@ pub(super) fn storable(time: u64) -> i64 {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use crate::sqlite::SqliteStore;
-    use crate::{Durability, Owner, Store as _};
+    use crate::{Durability, Hold, Owner, Store as _};
     use aish_core::event::{Body, Draft};
     use aish_core::id::SessionId;
     use rusqlite::Connection;
@@ -147,7 +147,7 @@ mod tests {
         let begun = Body::decode("turn_started", r#"{"served": {}}"#).unwrap();
         let drafts = vec![Draft::new(1, "go", begun)];
         store
-            .append(&session, 0, drafts, 1, Durability::Committed, None)
+            .append(&session, 0, drafts, 1, Durability::Committed, Hold::Nothing)
             .await
             .unwrap();
         let lease = store.acquire(&session, &us, 1, u64::MAX).await.unwrap();

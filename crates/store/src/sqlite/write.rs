@@ -7,7 +7,7 @@ use super::read::{last_seq, session_number};
 use super::schema::Place;
 use super::waiting::storable;
 use crate::lease::{LeaseRecord, check_current};
-use crate::{Durability, Lease, Owner, StoreError};
+use crate::{Appended, Durability, Hold, Lease, Owner, StoreError};
 use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -18,8 +18,12 @@ pub(super) struct Append {
     expected_seq: u64,
     /// In the places that they have if nobody else was faster.
     events: Vec<Event>,
+    /// Milliseconds since the Unix epoch: when a lease that is taken with it begins.
+    time: u64,
     durability: Durability,
-    lease: Option<Lease>,
+    hold: Hold,
+    /// The lease that is taken with it, once it is.
+    taken: Option<Lease>,
 }
 
 impl Append {
@@ -29,6 +33,7 @@ impl Append {
         drafts: Vec<Draft>,
         time: u64,
         durability: Durability,
+        hold: Hold,
     ) -> Self {
         let seqs = (1..).map(|n: u64| expected_seq.saturating_add(n));
         let placed = seqs.zip(drafts).map(|(seq, draft)| draft.place(session, seq, time));
@@ -36,20 +41,34 @@ impl Append {
             session: session.clone(),
             expected_seq,
             events: placed.collect(),
+            time,
             durability,
-            lease: None,
+            hold,
+            taken: None,
         }
     }
 
-    /// Only while that lease is current.
-    pub(super) fn under(mut self, lease: Option<&Lease>) -> Self {
-        self.lease = lease.cloned();
-        self
+    /// Takes the lease, or gives it back, as the append was asked to.
+    fn hand_over(&mut self, connection: &Connection) -> Result<(), Failure> {
+        match &self.hold {
+            Hold::Nothing | Hold::Keeps(_) => {}
+            Hold::GivesBack(lease) => release(connection, lease)?,
+            Hold::Takes { owner, until } => {
+                // It may be made again after it was undone.
+                self.taken = None;
+                let held = lease_record(connection, &self.session)?;
+                if let Some(record) = LeaseRecord::take(held.as_ref(), owner, self.time, *until) {
+                    keep(connection, &self.session, &record)?;
+                    self.taken = Some(record.lease(&self.session, owner));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
 impl Work for Append {
-    type Made = Vec<Event>;
+    type Made = Appended;
 
     const ATTEMPT: &'static str = "appending to";
 
@@ -58,7 +77,7 @@ impl Work for Append {
     }
 
     fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
-        if let Some(lease) = &self.lease {
+        if let Some(lease) = self.hold.lease() {
             check_current(lease_record(connection, &lease.session)?.as_ref(), lease)?;
         }
         let known = session_number(connection, &self.session)?;
@@ -89,11 +108,20 @@ impl Work for Append {
                 .insert([self.session.as_str()])?,
         };
         insert(connection, number, &self.events)?;
-        derived::follow(connection, number, &self.events)
+        derived::follow(connection, number, &self.events)?;
+        self.hand_over(connection)
     }
 
-    fn made(self) -> Vec<Event> {
-        self.events
+    fn made(self) -> Appended {
+        let lease = match self.hold {
+            Hold::Keeps(lease) => Some(lease),
+            Hold::GivesBack(lease) => Some(lease).filter(|_| self.events.is_empty()),
+            Hold::Nothing | Hold::Takes { .. } => self.taken,
+        };
+        Appended {
+            events: self.events,
+            lease,
+        }
     }
 }
 
@@ -150,14 +178,7 @@ impl Work for Acquire {
     fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
         let held = lease_record(connection, &self.session)?;
         let record = LeaseRecord::acquire(held.as_ref(), &self.session, &self.owner, self.now, self.until)?;
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO leases (session, owner, fence, until) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![
-                self.session.as_str(),
-                self.owner.0,
-                record.fence,
-                storable(record.until)
-            ])?;
+        keep(connection, &self.session, &record)?;
         self.fence = record.fence;
         Ok(())
     }
@@ -219,13 +240,30 @@ impl Work for Release {
 
     fn make(&mut self, connection: &Connection) -> Result<(), Failure> {
         let Self(lease) = self;
-        connection
-            .prepare_cached("UPDATE leases SET owner = NULL WHERE session = ?1 AND owner = ?2 AND fence = ?3")?
-            .execute(params![lease.session.as_str(), lease.owner.0, lease.fence])?;
-        Ok(())
+        Ok(release(connection, lease)?)
     }
 
     fn made(self) {}
+}
+
+fn keep(connection: &Connection, session: &SessionId, record: &LeaseRecord) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO leases (session, owner, fence, until) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![
+            session.as_str(),
+            record.owner.as_ref().map(|owner| &owner.0),
+            record.fence,
+            storable(record.until)
+        ])?;
+    Ok(())
+}
+
+/// Without effect if the lease is another's by now.
+fn release(connection: &Connection, lease: &Lease) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE leases SET owner = NULL WHERE session = ?1 AND owner = ?2 AND fence = ?3")?
+        .execute(params![lease.session.as_str(), lease.owner.0, lease.fence])?;
+    Ok(())
 }
 
 pub(super) fn lease_record(connection: &Connection, session: &SessionId) -> rusqlite::Result<Option<LeaseRecord>> {

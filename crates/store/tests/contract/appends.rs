@@ -3,7 +3,7 @@
 use super::{append, contents, fixtures, says, session};
 use aish_core::event::{Body, EVENT_VERSION};
 use aish_core::id::SessionId;
-use aish_store::{Durability, Store, StoreError};
+use aish_store::{Durability, Hold, Store, StoreError};
 use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use serde_json::json;
 use std::cell::Cell;
@@ -16,10 +16,10 @@ async fn loads_what_was_appended() {
         assert_eq!(store.load(&session, 0).await.unwrap(), []);
         let mut placed = append(store, &session, 0, vec![says("a"), says("b")]).await.unwrap();
         let second = store
-            .append(&session, 2, vec![says("c")], 77, Durability::Synced, None)
+            .append(&session, 2, vec![says("c")], 77, Durability::Synced, Hold::Nothing)
             .await
             .unwrap();
-        placed.extend(second);
+        placed.extend(second.events);
         assert_eq!(store.load(&session, 0).await.unwrap(), placed, "{}", fixture.name);
         assert_eq!(store.load(&session, 2).await.unwrap(), placed[2..]);
         assert_eq!(store.load(&session, 3).await.unwrap(), []);

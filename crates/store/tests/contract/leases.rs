@@ -2,7 +2,7 @@
 //! clock of its own, for which only the time between them counts, and really passes.
 
 use super::{LOOK_EVERY, PATIENCE, append, contents, fixtures, says, session};
-use aish_store::{Durability, Owner, Store, StoreError};
+use aish_store::{Durability, Hold, Owner, Store, StoreError};
 use std::time::Instant;
 
 /// An owner that is known to nobody: whether it lives cannot be told, so that its leases have to run out.
@@ -32,7 +32,14 @@ async fn acquire_free(store: &dyn Store, name: &str, (now, until): (u64, u64)) -
 async fn drive(store: &dyn Store, lease: &aish_store::Lease, seq: u64, text: &str) -> Result<(), StoreError> {
     let drafts = vec![says(text)];
     store
-        .append(&lease.session, seq, drafts, 0, Durability::Committed, Some(lease))
+        .append(
+            &lease.session,
+            seq,
+            drafts,
+            0,
+            Durability::Committed,
+            Hold::Keeps(lease.clone()),
+        )
         .await
         .map(drop)
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod appends;
+mod holds;
 mod leases;
 mod lists;
 #[cfg(feature = "postgres")]
@@ -17,7 +18,7 @@ use aish_core::event::{Draft, Event};
 use aish_core::id::SessionId;
 use aish_store::memory::MemoryStore;
 use aish_store::sqlite::SqliteStore;
-use aish_store::{Durability, Store, StoreError};
+use aish_store::{Durability, Hold, Store, StoreError};
 use std::any::Any;
 use std::time::Duration;
 
@@ -86,9 +87,10 @@ async fn append(
             drafts,
             expected_seq + 1,
             Durability::Committed,
-            None,
+            Hold::Nothing,
         )
         .await
+        .map(|appended| appended.events)
 }
 
 async fn contents(store: &dyn Store, session: &SessionId) -> Vec<String> {

@@ -5,7 +5,7 @@ use super::server::{PASSWORD_ENCODED, PostgresServer, USER};
 use super::{PATIENCE, append, contents, draft, says, session, store};
 use aish_core::event::Draft;
 use aish_store::postgres::PostgresStore;
-use aish_store::{Durability, Owner, Store as _, StoreError};
+use aish_store::{Durability, Hold, Owner, Store as _, StoreError};
 use serde_json::json;
 use std::cell::Cell;
 use std::io;
@@ -224,6 +224,14 @@ fn turn_started() -> Draft {
     draft("turn_started", &json!({}))
 }
 
+/// What takes a key, which is of no session: its append is a transaction of several statements.
+fn keyed(key: &str) -> Draft {
+    draft(
+        "turn_started",
+        &json!({"served": {"request": {"key": key, "digest": "digest"}}}),
+    )
+}
+
 /// SPEC 2.5, 9.5: wherever the connection breaks at a COMMIT, an append says what really happened, and happens once.
 #[tokio::test]
 async fn a_lost_commit_is_found_out() {
@@ -239,23 +247,24 @@ async fn a_lost_commit_is_found_out() {
         let (quiet, driven) = (session(n), session(n + 1));
         // While a turn runs, its driver's appends are one statement each.
         append(&through, &driven, 0, vec![turn_started()]).await.unwrap();
-        // A new session's is as well; that to one of which nothing is known is a transaction.
-        for (session, expected, texts, kind) in [
-            (&quiet, 0, ["a", AT_ONE_GO], Kind::AtOneGo),
-            (&quiet, 2, ["c", "d"], Kind::Commit),
-            (&driven, 1, ["b", AT_ONE_GO], Kind::AtOneGo),
+        // A new session's is as well, and that to one of which nothing is known; one that takes a key is a transaction.
+        for (session, expected, drafts, kind) in [
+            (&quiet, 0, [says("a"), says(AT_ONE_GO)], Kind::AtOneGo),
+            (&quiet, 2, [keyed(&format!("of {cut:?}")), says("d")], Kind::Commit),
+            (&driven, 1, [says("b"), says(AT_ONE_GO)], Kind::AtOneGo),
+            (&quiet, 4, [says("e"), says(AT_ONE_GO)], Kind::AtOneGo),
         ] {
             proxy.cut_next(cut);
-            let drafts = texts.map(says).into();
+            let drafts = drafts.into();
             let last = append(&through, session, expected, drafts).await.unwrap();
             assert_eq!(proxy.cut(), Some(kind), "{cut:?}");
             assert_eq!(last, expected + 2, "{cut:?}");
         }
         append(&through, &driven, 3, vec![says("d")]).await.unwrap();
-        append(&through, &quiet, 4, vec![says("e")]).await.unwrap();
+        append(&through, &quiet, 6, vec![says("f")]).await.unwrap();
         assert_eq!(
             contents(&direct, &quiet).await,
-            ["a", AT_ONE_GO, "c", "d", "e"],
+            ["a", AT_ONE_GO, "turn_started", "d", "e", AT_ONE_GO, "f"],
             "{cut:?}"
         );
         assert_eq!(contents(&direct, &driven).await[1..], ["b", AT_ONE_GO, "d"], "{cut:?}");
@@ -304,7 +313,7 @@ async fn what_cannot_be_known_is_not_claimed() {
     let through = proxy.store("test_1");
     append(&through, &session(1), 0, vec![says("a")]).await.unwrap();
     proxy.cut_next(Cut::ForGood);
-    let error = tokio::time::timeout(PATIENCE, append(&through, &session(1), 1, vec![says("b")]))
+    let error = tokio::time::timeout(PATIENCE, append(&through, &session(1), 1, vec![keyed("k")]))
         .await
         .unwrap()
         .unwrap_err();
@@ -312,7 +321,7 @@ async fn what_cannot_be_known_is_not_claimed() {
     let told = error.to_string();
     assert!(told.contains("whether the events are kept is not known"), "{told}");
     assert!(!told.contains("pass"), "{told}");
-    assert_eq!(contents(&direct, &session(1)).await, ["a", "b"]);
+    assert_eq!(contents(&direct, &session(1)).await, ["a", "turn_started"]);
 }
 
 /// SPEC 2.12: a take-over comes wholly before or wholly after an append: one whose COMMIT is on its way is waited for, and seen.
@@ -328,8 +337,8 @@ async fn a_take_over_waits_for_what_is_on_its_way() {
     let lease = theirs.acquire(&watched, &driver, 100, 100).await.unwrap();
 
     proxy.cut_next(Cut::Held);
-    let drafts = vec![says("on its way")];
-    let on_its_way = theirs.append(&watched, 1, drafts, 1, Durability::Synced, Some(&lease));
+    let drafts = vec![keyed("on its way")];
+    let on_its_way = theirs.append(&watched, 1, drafts, 1, Durability::Synced, Hold::Keeps(lease.clone()));
     let is_taken = Cell::new(false);
     let is_held = async || {
         while proxy.cut().is_none() {
@@ -355,7 +364,7 @@ async fn a_take_over_waits_for_what_is_on_its_way() {
     assert!(taken.fence > lease.fence);
     assert_eq!(
         seen,
-        ["a", "on its way"],
+        ["a", "turn_started"],
         "taken over, and then written to by the one before"
     );
 }

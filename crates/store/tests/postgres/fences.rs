@@ -2,7 +2,7 @@
 
 use super::server::PostgresServer;
 use super::{LOOK_EVERY, PATIENCE, append, contents, draft, says, session, store};
-use aish_store::{Durability, Lease, Owner, Store, StoreError};
+use aish_store::{Durability, Hold, Lease, Owner, Store, StoreError};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -21,17 +21,17 @@ fn now() -> u64 {
 }
 
 async fn drive(store: &dyn Store, lease: &Lease, seq: u64, text: &str) -> Result<u64, StoreError> {
-    let placed = store
+    let appended = store
         .append(
             &lease.session,
             seq,
             vec![says(text)],
             now(),
             Durability::Synced,
-            Some(lease),
+            Hold::Keeps(lease.clone()),
         )
         .await?;
-    Ok(placed[0].seq)
+    Ok(appended.events[0].seq)
 }
 
 /// Not a test of its own: what the other one runs as a process. It takes the lease and appends until it is told that it has lost

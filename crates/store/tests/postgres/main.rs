@@ -15,7 +15,7 @@ mod server;
 use aish_core::event::{Body, Draft};
 use aish_core::id::{ContinuationId, SessionId};
 use aish_store::postgres::{PostgresStore, PostgresUrl};
-use aish_store::{Durability, Store, StoreError};
+use aish_store::{Durability, Hold, Store, StoreError};
 use serde_json::json;
 use server::{LOOK_EVERY, PATIENCE};
 
@@ -49,10 +49,10 @@ fn resumed(continuation: &ContinuationId) -> Draft {
 }
 
 async fn append(store: &dyn Store, session: &SessionId, seq: u64, drafts: Vec<Draft>) -> Result<u64, StoreError> {
-    let placed = store
-        .append(session, seq, drafts, 1, Durability::Committed, None)
+    let appended = store
+        .append(session, seq, drafts, 1, Durability::Committed, Hold::Nothing)
         .await?;
-    Ok(placed.last().map_or(seq, |event| event.seq))
+    Ok(appended.events.last().map_or(seq, |event| event.seq))
 }
 
 async fn contents(store: &dyn Store, session: &SessionId) -> Vec<String> {

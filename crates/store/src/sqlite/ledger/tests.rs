@@ -5,8 +5,8 @@ use super::super::group::{Asked, Work};
 use super::super::keeper::Keeper;
 use super::super::write::{Acquire, Append};
 use super::*;
-use crate::{Lease, Owner};
-use aish_core::event::{Draft, Event};
+use crate::{Appended, Hold, Lease, Owner};
+use aish_core::event::Draft;
 use rusqlite::params;
 use tempfile::TempDir;
 use tokio::sync::oneshot::Receiver;
@@ -31,12 +31,16 @@ fn asked<W: Work>(work: W) -> (Box<dyn Change>, Replied<W::Made>) {
 }
 
 fn append_to(session: &str, expected_seq: u64, text: &str, durability: Durability) -> Append {
+    append_as(Hold::Nothing, session, expected_seq, text, durability)
+}
+
+fn append_as(hold: Hold, session: &str, expected_seq: u64, text: &str, durability: Durability) -> Append {
     let drafts = vec![Draft::user(0, "small"), Draft::user(0, text)];
-    Append::new(&SessionId::new(session), expected_seq, drafts, 1, durability)
+    Append::new(&SessionId::new(session), expected_seq, drafts, 1, durability, hold)
 }
 
 /// A small one and one of that text, without company.
-fn append(ledger: &mut Ledger, expected_seq: u64, text: &str) -> Result<Vec<Event>, StoreError> {
+fn append(ledger: &mut Ledger, expected_seq: u64, text: &str) -> Result<Appended, StoreError> {
     let (change, mut replied) = asked(append_to("s", expected_seq, text, Durability::Synced));
     ledger.change(vec![change]);
     replied.try_recv().unwrap()
@@ -111,18 +115,18 @@ fn one_refused_does_not_touch_the_others() {
         owner: owner.clone(),
         fence: 1,
     };
-    let (under, mut under_told) = asked(append_to("a", 2, "two", Durability::Synced).under(Some(&lease)));
+    let (under, mut under_told) = asked(append_as(Hold::Keeps(lease.clone()), "a", 2, "two", Durability::Synced));
     let (elsewhere, mut elsewhere_told) = asked(append_to("b", 0, "three", Durability::Synced));
     ledger.change(vec![first, late, taken, refused, under, elsewhere]);
 
-    assert_eq!(first_told.try_recv().unwrap().unwrap().len(), 2);
+    assert_eq!(first_told.try_recv().unwrap().unwrap().events.len(), 2);
     let late = late_told.try_recv().unwrap().unwrap_err();
     assert!(matches!(late, StoreError::Conflict { actual: 2, .. }), "{late:?}");
     assert_eq!(taken_told.try_recv().unwrap().unwrap(), lease);
     let refused = refused_told.try_recv().unwrap().unwrap_err();
     assert!(matches!(refused, StoreError::Leased { .. }), "{refused:?}");
-    assert_eq!(under_told.try_recv().unwrap().unwrap()[1].seq, 4);
-    assert_eq!(elsewhere_told.try_recv().unwrap().unwrap()[1].seq, 2);
+    assert_eq!(under_told.try_recv().unwrap().unwrap().events[1].seq, 4);
+    assert_eq!(elsewhere_told.try_recv().unwrap().unwrap().events[1].seq, 2);
     assert_eq!((count(&mut ledger, "a"), count(&mut ledger, "b")), (4, 2));
 }
 
@@ -137,10 +141,10 @@ fn one_too_large_does_not_touch_the_others() {
     let (after, mut after_told) = asked(append_to("s", 4, "small", Durability::Committed));
     // The limit is the connection's: it holds until a failure has the file opened again.
     ledger.change(vec![before, big, after]);
-    assert_eq!(before_told.try_recv().unwrap().unwrap().len(), 2);
-    assert_eq!(after_told.try_recv().unwrap().unwrap().len(), 2);
+    assert_eq!(before_told.try_recv().unwrap().unwrap().events.len(), 2);
+    assert_eq!(after_told.try_recv().unwrap().unwrap().events.len(), 2);
     // By then there was room.
-    assert_eq!(big_told.try_recv().unwrap().unwrap().len(), 2);
+    assert_eq!(big_told.try_recv().unwrap().unwrap().events.len(), 2);
     assert_eq!((count(&mut ledger, "s"), count(&mut ledger, "big")), (6, 2));
 }
 
@@ -226,17 +230,17 @@ fn a_disk_that_is_full_at_the_commit() {
     let (small, mut small_told) = asked(append_to("s", 2, "small", Durability::Committed));
     let (grows, mut grows_told) = asked(GrowsAtCommit);
     ledger.change(vec![small, grows]);
-    assert_eq!(small_told.try_recv().unwrap().unwrap().len(), 2);
+    assert_eq!(small_told.try_recv().unwrap().unwrap().events.len(), 2);
     // By then there was room.
     grows_told.try_recv().unwrap().unwrap();
     assert_eq!(count(&mut ledger, "s"), 4);
 }
 
 /// Looks whether somebody was told already.
-struct Looks(Replied<Vec<Event>>);
+struct Looks(Replied<Appended>);
 
 impl Work for Looks {
-    type Made = Replied<Vec<Event>>;
+    type Made = Replied<Appended>;
 
     const ATTEMPT: &'static str = "looking at";
 
@@ -262,7 +266,7 @@ fn told_after_the_commit() {
     let (looks, mut looked) = asked(Looks(told));
     ledger.change(vec![change, looks]);
     let mut told = looked.try_recv().unwrap().unwrap();
-    assert_eq!(told.try_recv().unwrap().unwrap().len(), 2);
+    assert_eq!(told.try_recv().unwrap().unwrap().events.len(), 2);
 }
 
 /// SPEC 2.12: after a failure nobody knows what others wrote meanwhile, whatever number SQLite begins to count with again.

@@ -6,8 +6,8 @@ use crate::shell::known::Knowledge;
 use aish_core::event::{Body, Command, Draft, TurnStarted};
 use aish_core::id::SessionId;
 use aish_shell::route::Corrections;
-use aish_store::Durability;
 use aish_store::memory::MemoryStore;
+use aish_store::{Durability, Hold};
 use reedline::{
     CommandLineSearch, History as _, HistoryItem, HistoryItemId, SearchDirection, SearchFilter, SearchQuery,
 };
@@ -80,7 +80,7 @@ async fn ledger(drafts: Vec<Draft>) -> MemoryStore {
                 vec![draft],
                 1_000 + seq,
                 Durability::Committed,
-                None,
+                Hold::Nothing,
             )
             .await
             .unwrap();

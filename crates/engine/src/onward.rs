@@ -1,0 +1,111 @@
+//! What follows from a reply alone: the verdicts on its calls, and that the turn waits for its client now, or is over. It is written
+//! with the reply, in one append. Nobody can tell the difference but the disk, which is waited for once, and a crash, which finds one
+//! place less to come between.
+
+use crate::EngineError;
+use crate::append::{Drive, Unseen};
+use crate::driver::{Driver, Unwritten};
+use crate::gate::{Judged, durability_of};
+use aish_core::event::{Body, Draft, Function};
+use aish_core::id::CallId;
+use aish_core::turn::{Step, Turn};
+use aish_store::Durability;
+
+/// What is written with a reply.
+struct Onward {
+    drafts: Vec<Draft>,
+    /// Told once it is written.
+    remarks: Vec<String>,
+    durability: Durability,
+    drive: Drive,
+}
+
+impl Driver {
+    /// Appends a reply, and what follows from it.
+    pub(crate) async fn append_reply(&mut self, reply: Vec<Draft>) -> Result<(), EngineError> {
+        let onward = self.onward(&reply);
+        if onward.drafts.is_empty() {
+            return self.append(reply, Durability::Committed).await;
+        }
+        self.save_unsaved().await?;
+        let all: Vec<Draft> = reply.iter().cloned().chain(onward.drafts).collect();
+        match self
+            .append_if_nothing_new(onward.drive, &all, onward.durability)
+            .await?
+        {
+            Unseen::Nothing => {
+                onward.remarks.into_iter().for_each(|remark| self.say(remark));
+                Ok(())
+            }
+            // Somebody spoke, cancelled or ended it meanwhile: what follows now is for the fold to say.
+            Unseen::News => self.append(reply, Durability::Committed).await,
+        }
+    }
+
+    fn onward(&self, reply: &[Draft]) -> Onward {
+        let mut onward = Onward {
+            drafts: Vec::new(),
+            remarks: Vec::new(),
+            durability: Durability::Committed,
+            drive: Drive::GoesOn,
+        };
+        let mut all = reply.to_vec();
+        let mut after = self.turn_after(&all);
+        if let Some(turn) = &after
+            && let Step::Gate(calls) = turn.next()
+            && let Some(judged) = self.judge_at_once(&calls, reply)
+        {
+            onward.durability = durability_of(&judged);
+            onward.remarks = judged.iter().filter_map(Judged::remark).map(str::to_owned).collect();
+            onward.drafts = judged
+                .into_iter()
+                .map(|judged| judged.into_draft(turn.number()))
+                .collect();
+            all.extend_from_slice(&onward.drafts);
+            after = self.turn_after(&all);
+        }
+        // A person at a terminal is still there, and may have something to say to it.
+        let is_theirs = self.unwritten == Unwritten::Kept;
+        let Some(turn) = after.filter(|_| !is_theirs) else {
+            return onward;
+        };
+        let seq = self.session.last_seq() + u64::try_from(all.len()).unwrap_or(u64::MAX);
+        let last = if let Step::Done(reason) = turn.next() {
+            turn.closing(reason)
+        } else {
+            self.suspension(&turn, seq).into_iter().collect()
+        };
+        if !last.is_empty() {
+            onward.drafts.extend(last);
+            onward.durability = Durability::Synced;
+            onward.drive = Drive::Ends;
+        }
+        onward
+    }
+
+    fn turn_after(&self, drafts: &[Draft]) -> Option<Turn> {
+        self.session.turn_after(drafts).ok().flatten()
+    }
+
+    /// The verdicts on the calls of a reply; `None` if a tool is yet to arrive (see [`Driver::await_tools`]).
+    fn judge_at_once(&self, calls: &[CallId], reply: &[Draft]) -> Option<Vec<Judged>> {
+        let settings = self.engine.settings();
+        calls
+            .iter()
+            .map(|id| {
+                let call = called(id, reply)?;
+                let waits = settings.tools && self.is_in_doubt(call, &settings);
+                (!waits).then(|| self.judge(id, call, &settings))
+            })
+            .collect()
+    }
+}
+
+fn called<'d>(id: &CallId, reply: &'d [Draft]) -> Option<&'d Function> {
+    reply.iter().find_map(|draft| {
+        let Body::ToolCall(call) = &draft.body else {
+            return None;
+        };
+        (call.id == *id).then_some(&call.function)
+    })
+}
