@@ -8,8 +8,9 @@ use crate::driver::{Driver, Unwritten};
 use crate::gate::{Judged, durability_of};
 use aish_core::event::{Body, Draft, Function};
 use aish_core::id::CallId;
-use aish_core::turn::{Step, Turn};
+use aish_core::turn::{Step, StopReason, Turn};
 use aish_store::Durability;
+use futures_util::future::FutureExt as _;
 
 /// What is written with a reply.
 struct Onward {
@@ -23,11 +24,12 @@ struct Onward {
 impl Driver {
     /// Appends a reply, and what follows from it.
     pub(crate) async fn append_reply(&mut self, reply: Vec<Draft>) -> Result<(), EngineError> {
+        // First: what is written by that may be another's, and what follows from the reply follows from that as well.
+        self.save_unsaved().await?;
         let onward = self.onward(&reply);
         if onward.drafts.is_empty() {
             return self.append(reply, Durability::Committed).await;
         }
-        self.save_unsaved().await?;
         let all: Vec<Draft> = reply.iter().cloned().chain(onward.drafts).collect();
         match self
             .append_if_nothing_new(onward.drive, &all, onward.durability)
@@ -64,16 +66,23 @@ impl Driver {
             all.extend_from_slice(&onward.drafts);
             after = self.turn_after(&all);
         }
-        // A person at a terminal is still there, and may have something to say to it.
-        let is_theirs = self.unwritten == Unwritten::Kept;
-        let Some(turn) = after.filter(|_| !is_theirs) else {
+        // A person at a terminal is still there, and may have something to say to it. And a client listens until it is told that the
+        // turn waits: what is remarked comes before that.
+        let is_open = self.unwritten == Unwritten::Kept || !onward.remarks.is_empty();
+        let Some(turn) = after.filter(|_| !is_open) else {
             return onward;
         };
         let seq = self.session.last_seq() + u64::try_from(all.len()).unwrap_or(u64::MAX);
-        let last = if let Step::Done(reason) = turn.next() {
-            turn.closing(reason)
-        } else {
-            self.suspension(&turn, seq).into_iter().collect()
+        let last = match turn.next() {
+            // Somebody stopped it, and is yet to write why.
+            Step::Done(StopReason::Cancelled) => Vec::new(),
+            Step::Done(reason) => turn.closing(reason),
+            Step::CallModel { .. }
+            | Step::Gate(_)
+            | Step::AskApproval(_)
+            | Step::RunTools(_)
+            | Step::AwaitPerson(_)
+            | Step::AwaitClient(_) => self.suspension(&turn, seq).into_iter().collect(),
         };
         if !last.is_empty() {
             onward.drafts.extend(last);
@@ -94,8 +103,10 @@ impl Driver {
             .iter()
             .map(|id| {
                 let call = called(id, reply)?;
-                let waits = settings.tools && self.is_in_doubt(call, &settings);
-                (!waits).then(|| self.judge(id, call, &settings))
+                let is_known = !settings.tools || !self.is_in_doubt(call, &settings);
+                // It may be known at once that it does not come: it is the client's own, say.
+                let is_settled = is_known || self.engine.tools.arrive(&call.name).now_or_never().is_some();
+                is_settled.then(|| self.judge(id, call, &settings))
             })
             .collect()
     }
