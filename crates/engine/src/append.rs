@@ -85,7 +85,11 @@ impl Driver {
         let store = Arc::clone(&self.engine.store);
         let (now, drafts_to_write) = (now_ms(), drafts.to_vec());
         let hold = self.hold(drive, now);
-        match store.append(&id, seq, drafts_to_write, now, durability, hold).await {
+        let gives_back = matches!(hold, Hold::GivesBack(_));
+        self.gives_back.store(gives_back, Ordering::Release);
+        let written = store.append(&id, seq, drafts_to_write, now, durability, hold).await;
+        self.gives_back.store(gives_back && written.is_ok(), Ordering::Release);
+        match written {
             Ok(appended) => {
                 self.lease = appended.lease;
                 self.fold(appended.events);

@@ -35,6 +35,8 @@ pub struct Driver {
     pub(crate) lease: Option<Lease>,
     /// The last event folded, for the keeper that listens beside a drive.
     pub(crate) seen: Arc<AtomicU64>,
+    /// Whether an append gives the lease back or has: the keeper, who may be renewing it, has not lost it then.
+    pub(crate) gives_back: Arc<AtomicBool>,
     /// Events that could not be written, with their times.
     pub(crate) unsaved: Vec<(u64, Draft)>,
     /// Calls that a cancelled turn left behind and that are still being ended.
@@ -94,6 +96,7 @@ impl Driver {
             session,
             lease: None,
             seen,
+            gives_back: Arc::default(),
             unsaved: Vec::new(),
             leftover: Vec::new(),
             attended: false,

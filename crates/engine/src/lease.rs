@@ -6,7 +6,7 @@ use aish_core::event::Body;
 use aish_store::{Lease, Store, StoreError};
 use aish_tools::Cancel;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -34,10 +34,12 @@ impl Driver {
     pub(crate) async fn take_lease(&mut self, cancel: Cancel) -> Result<(Keeper, Cancel), EngineError> {
         if self.lease.is_none() {
             self.ask_for_lease().await?;
-            // What is to be done next is for the fold to say, and that must hold what others wrote meanwhile.
-            self.save_unsaved().await?;
-            self.catch_up().await?;
+            if let Err(error) = self.see_what_was_written().await {
+                self.give_lease_back().await;
+                return Err(error);
+            }
         }
+        self.gives_back.store(false, Ordering::Release);
         let (stop, stopped) = watch::channel(*cancel.borrow());
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
         let listening = Listening {
@@ -46,9 +48,16 @@ impl Driver {
             turn,
             seen: Arc::clone(&self.seen),
             lease: self.lease.clone(),
+            gives_back: Arc::clone(&self.gives_back),
         };
         let task = tokio::spawn(keep(listening, cancel, stop));
         Ok((Keeper { task }, stopped))
+    }
+
+    /// What is to be done next is for the fold to say, and that must hold what others wrote meanwhile.
+    async fn see_what_was_written(&mut self) -> Result<(), EngineError> {
+        self.save_unsaved().await?;
+        self.catch_up().await
     }
 
     async fn ask_for_lease(&mut self) -> Result<(), EngineError> {
@@ -83,6 +92,7 @@ struct Listening {
     turn: u64,
     seen: Arc<AtomicU64>,
     lease: Option<Lease>,
+    gives_back: Arc<AtomicBool>,
 }
 
 async fn keep(listening: Listening, mut cancel: Cancel, stop: watch::Sender<bool>) {
@@ -103,7 +113,7 @@ async fn keep(listening: Listening, mut cancel: Cancel, stop: watch::Sender<bool
             && now_ms().saturating_sub(renewed) >= LEASE_RENEW_MS
         {
             renewed = now_ms();
-            if let Err(StoreError::LeaseLost(_)) = listening.store.renew(lease, renewed + LEASE_TTL_MS).await {
+            if listening.has_lost(lease, renewed + LEASE_TTL_MS).await {
                 let _ = stop.send(true);
                 return;
             }
@@ -118,11 +128,60 @@ impl Listening {
         news.iter()
             .any(|event| event.turn == self.turn && matches!(event.body, Body::Cancelled(_)))
     }
+
+    /// Extends the lease, unless it is another's by now. One that was given back at the same moment is not lost: the drive has come
+    /// to its end, and is not to be stopped as if somebody had cancelled what it wrote.
+    async fn has_lost(&self, lease: &Lease, until: u64) -> bool {
+        let renewed = self.store.renew(lease, until).await;
+        matches!(renewed, Err(StoreError::LeaseLost(_))) && !self.gives_back.load(Ordering::Acquire)
+    }
 }
 
 /// Waits until somebody asks to stop; for ever when nobody can any more.
 pub(crate) async fn asked(cancel: &mut Cancel) {
     if cancel.wait_for(|cancel| *cancel).await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use aish_core::event::Draft;
+    use aish_core::id::SessionId;
+    use aish_store::memory::MemoryStore;
+    use aish_store::{Durability, Hold, Owner};
+
+    /// When all of it happens, in milliseconds since the Unix epoch.
+    const NOW_MS: u64 = 1_000;
+
+    /// SPEC 2.12: a lease that is given back while the keeper renews it is not lost, and one that was taken over is.
+    #[tokio::test]
+    async fn given_back_is_not_lost() {
+        let (store, session) = (Arc::new(MemoryStore::new()), SessionId::new("s"));
+        let says = |seq, hold| {
+            let drafts = vec![Draft::user(0, "x")];
+            store.append(&session, seq, drafts, NOW_MS, Durability::Committed, hold)
+        };
+        let takes = Hold::Takes {
+            owner: Owner("us".to_owned()),
+            until: NOW_MS + LEASE_TTL_MS,
+        };
+        let lease = says(0, takes).await.unwrap().lease.unwrap();
+        let listening = Listening {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            session: session.clone(),
+            turn: 0,
+            seen: Arc::default(),
+            lease: Some(lease.clone()),
+            gives_back: Arc::default(),
+        };
+        assert!(!listening.has_lost(&lease, NOW_MS + LEASE_TTL_MS).await);
+        says(1, Hold::GivesBack(lease.clone())).await.unwrap();
+        listening.gives_back.store(true, Ordering::Release);
+        assert!(!listening.has_lost(&lease, NOW_MS + LEASE_TTL_MS).await);
+        listening.gives_back.store(false, Ordering::Release);
+        assert!(listening.has_lost(&lease, NOW_MS + LEASE_TTL_MS).await);
     }
 }

@@ -225,6 +225,26 @@ async fn others_began_the_same_turn() {
     assert!(lines.iter().any(|line| line.contains("were dropped")), "{lines:?}");
 }
 
+/// SPEC 2.12: a drive that finds its turn lost once it has the lease gives it back: the session is not its own to keep others out of.
+#[tokio::test]
+async fn a_turn_that_is_lost_keeps_no_lease() {
+    let disk = Disk::new();
+    let world = World::over(disk.store.clone(), [Act::text("one")], Vec::new());
+    let mut driver = world.driver();
+    finish(&mut driver, "first").await;
+    disk.set_fails(true);
+    driver.start("ours", Vec::new()).await.unwrap();
+    let acts = [Act::text("done"), Act::text("done again")];
+    let there = World::owned(disk.ledger.clone(), another_owner(), acts, Vec::new());
+    let id = driver.session().id().clone();
+    let mut other = Driver::open(Arc::clone(&there.engine), id).await.unwrap();
+    finish(&mut other, "theirs").await;
+    disk.set_fails(false);
+    let lost = drive(&mut driver).await;
+    assert!(matches!(lost, Err(EngineError::Invalid { .. })), "{lost:?}");
+    finish(&mut other, "theirs again").await;
+}
+
 /// SPEC 2.5: the disk fails once more while what was unsaved is being joined to what others wrote: the rest is not lost.
 #[tokio::test]
 async fn it_fails_again_halfway() {
