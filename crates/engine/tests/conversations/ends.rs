@@ -10,7 +10,8 @@ use aish_core::event::{Body, Draft, TurnStarted};
 use aish_core::id::SessionId;
 use aish_core::session::Session;
 use aish_core::turn::StopReason;
-use aish_engine::{ConversationsSettings, Driver, Envelope, Live, ServeError};
+use aish_engine::{ConversationsSettings, Driver, Envelope, Live, Notice, ServeError};
+use aish_provider::Delta;
 use aish_provider::scripted::Act;
 use aish_store::{Durability, Hold, Owner, Store};
 use futures_util::FutureExt as _;
@@ -90,6 +91,28 @@ async fn cancelled_while_it_runs() {
         assert_eq!(within(house.conversations.told(ticket)).await.unwrap(), cancelled);
         assert_eq!(house.count(&session, "cancelled").await, 1);
         assert_replied(&house.chat(goes_on(&session, "?")).await.unwrap(), "next");
+    }
+}
+
+/// SPEC 3.5a, 9.8: a turn that is cancelled in the middle of a reply says who cancelled it, and keeps what was said.
+#[tokio::test]
+async fn cancelled_in_the_middle_of_a_reply() {
+    for ledger in Ledger::all() {
+        let house = ledger.house([Act::text("hi"), Act::Hang(vec![Delta::Text("It will".to_owned())])]);
+        let session = house.chat(asks("hi")).await.unwrap().session;
+        let mut reader = house.conversations.follow(&session, 0);
+        house.conversations.chat(goes_on(&session, "?")).await.unwrap();
+        let said = async {
+            let is_said = |live: &Live| matches!(live, Live::Notice(Notice::Text(said)) if said == "It will");
+            while !is_said(&reader.next().await.unwrap().live) {}
+        };
+        within(said).await;
+        let cancelled = within(house.conversations.cancel(session.as_str())).await.unwrap();
+        assert_cancelled(&cancelled);
+        assert_eq!(ended(&cancelled).reply, "It will\n[stopped: cancelled by the client]");
+        assert_eq!(house.count(&session, "cancelled").await, 1);
+        // The greeting, what was said of the reply, and that it was stopped.
+        assert_eq!(house.count(&session, "assistant").await, 3);
     }
 }
 

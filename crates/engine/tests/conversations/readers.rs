@@ -173,6 +173,27 @@ async fn of_a_terminal() {
     }
 }
 
+/// SPEC 7.3, 9.8: what is remarked upon a reply is told before the turn says that it waits, as whoever waits for that listens no longer.
+#[tokio::test]
+async fn remarks_come_before_the_wait() {
+    for ledger in Ledger::all() {
+        let calls = [("get_weather", r#"{"city":"Jena"}"#), ("get_weather", "[1]")];
+        let house = ledger.house([Act::text("hi"), Act::calls(&calls)]);
+        let session = house.chat(asks("hi")).await.unwrap().session;
+        let mut reader = house.conversations.follow(&session, 0);
+        for_tool(&house.chat(goes_on(&session, "?")).await.unwrap());
+        let mut told = Vec::new();
+        while told.last() != Some(&"waits") {
+            match &within(reader.next()).await.unwrap().live {
+                Live::Notice(Notice::Status(text)) if text.contains("Invalid JSON arguments") => told.push("remark"),
+                Live::Event(event) if event.body.kind() == "suspended" => told.push("waits"),
+                Live::Event(_) | Live::Notice(_) | Live::Long(_) | Live::Failed(_) => {}
+            }
+        }
+        assert_eq!(told, ["remark", "waits"]);
+    }
+}
+
 /// SPEC 9.8: a reader that does not read is cut, slows nobody, and finds the rest in the ledger.
 #[tokio::test]
 async fn a_reader_that_lags() {
