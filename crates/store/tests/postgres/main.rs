@@ -7,6 +7,7 @@ mod cuts;
 mod databases;
 mod encryption;
 mod fences;
+mod handed;
 mod news;
 mod races;
 #[path = "../support/postgres.rs"]
