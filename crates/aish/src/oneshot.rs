@@ -57,7 +57,7 @@ pub async fn prompt(
         return Err(registry.absence().failure(&engine.redactor));
     }
     engine.update(|settings| settings.schema = schema.as_ref().map(Schema::value));
-    let driver = open(&engine, start).await?;
+    let driver = open(app, &engine, start).await?;
     with_servers(app, &engine, &registry, &cancel, async |mcp| {
         let read = unless_ended(&cancel, mcp.read_named(names, &mut mentioned)).await?;
         tell(app, &mut mentioned);
@@ -167,7 +167,7 @@ fn tell(app: &App, mentioned: &mut Mentioned) {
 pub async fn resume(app: &App, resume: &Resume, output: Output) -> Result<u8, Failure> {
     let cancel = end_asked();
     let (engine, registry) = unless_ended(&cancel, app.engine()).await??;
-    let id = engine.store.find(&resume.id).await?;
+    let id = sessions::of_id(engine.store.as_ref(), app, &resume.id).await?;
     let driver = Driver::open(Arc::clone(&engine), id).await?;
     with_servers(app, &engine, &registry, &cancel, async |mcp| {
         let front = Front::new(app, Arc::clone(&registry), output, cancel.clone()).attending(clerk(app, &engine, &mcp));
@@ -216,10 +216,10 @@ async fn go_on(mut driver: Driver, front: Front<'_>, engine: &Arc<Engine>, resum
 ///
 /// # Errors
 /// There is no such session.
-pub async fn open(engine: &Arc<Engine>, start: &Start) -> Result<Driver, Failure> {
+pub async fn open(app: &App, engine: &Arc<Engine>, start: &Start) -> Result<Driver, Failure> {
     let id = match start {
         Start::New => return Ok(Driver::create(Arc::clone(engine))),
-        Start::Session(id) => engine.store.find(id).await?,
+        Start::Session(id) => sessions::of_id(engine.store.as_ref(), app, id).await?,
         // Without a terminal to choose at, the last one is what `--resume` without an id can mean.
         Start::Last | Start::Choose => {
             let last = engine.store.list(sessions::of_persons(1)).await?.into_iter().next();

@@ -117,17 +117,27 @@ async fn list(store: &dyn Store, redactor: &Redactor) -> Result<u8, Failure> {
     print(&out)
 }
 
-/// The session of that id. The keys that it says itself are learnt before anything of it is written: what was printed early may be
-/// named late.
-async fn find(store: &dyn Store, app: &App, redactor: &Redactor, id: &str) -> Result<SessionId, Failure> {
-    let session = store.find(id).await.map_err(|error| {
+/// The session of that id in a ledger of this machine. Where apps have another one, it may be there.
+///
+/// # Errors
+/// There is none such, or more than one.
+pub async fn of_id(store: &dyn Store, app: &App, id: &str) -> Result<SessionId, Failure> {
+    store.find(id).await.map_err(|error| {
         let is_elsewhere = matches!(error, StoreError::NotFound(_)) && app.config().serve.store.is_some();
         let failure = Failure::from(error);
         match is_elsewhere {
-            true => failure.hint("`aish sessions --served list` lists those in the store of `aish serve`"),
+            true => failure.hint(
+                "`aish sessions --served list` lists those in the store of `aish serve`; what they wait for is answered over HTTP",
+            ),
             false => failure,
         }
-    })?;
+    })
+}
+
+/// The session of that id. The keys that it says itself are learnt before anything of it is written: what was printed early may be
+/// named late.
+async fn find(store: &dyn Store, app: &App, redactor: &Redactor, id: &str) -> Result<SessionId, Failure> {
+    let session = of_id(store, app, id).await?;
     let withheld = app.withheld();
     let mut batches = Batches::new(store, &session);
     while let Some(events) = batches.next().await? {

@@ -72,7 +72,7 @@ pub async fn open(app: &App, start: &Start) -> Result<u8, Failure> {
     } else {
         Visit::First
     };
-    let driver = oneshot::open(&engine, start).await?;
+    let driver = oneshot::open(app, &engine, start).await?;
     let mcp = Arc::new(Mcp::start(app, &engine, &registry, Begin::BehindPrompt));
     let opened = if driver.session().last_seq() == 0 {
         Opened::New

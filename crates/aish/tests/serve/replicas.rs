@@ -295,8 +295,10 @@ fn looked_at_by_a_person() {
         !own.stdout.contains(id) && own.stderr.contains("sessions --served list"),
         "{own:?}"
     );
-    let missed = home.run(&["sessions", "show", id]).exits(2);
-    assert!(missed.stderr.contains("sessions --served list"), "{missed:?}");
+    for missed in [&["sessions", "show", id][..], &["resume", id], &["--resume", id, "-p", "?"]] {
+        let missed = home.run(missed).exits(2);
+        assert!(missed.stderr.contains("sessions --served list"), "{missed:?}");
+    }
     let listed = home.run(&["sessions", "list", "--served"]).success();
     assert!(
         listed.stdout.contains(id) && listed.stdout.contains("[waits]"),
