@@ -295,7 +295,11 @@ fn looked_at_by_a_person() {
         !own.stdout.contains(id) && own.stderr.contains("sessions --served list"),
         "{own:?}"
     );
-    for missed in [&["sessions", "show", id][..], &["resume", id], &["--resume", id, "-p", "?"]] {
+    for missed in [
+        &["sessions", "show", id][..],
+        &["resume", id],
+        &["--resume", id, "-p", "?"],
+    ] {
         let missed = home.run(missed).exits(2);
         assert!(missed.stderr.contains("sessions --served list"), "{missed:?}");
     }
