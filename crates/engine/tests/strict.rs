@@ -39,7 +39,7 @@ use support::{assert_settled, no, within, yes};
 use world::{Shared, Shelf};
 
 /// Conversations of one test; there are as many tests as [`SHARDS`].
-const CONVERSATIONS: u64 = 250;
+const CONVERSATIONS: u64 = 280;
 
 /// Tests that the conversations are spread over, so that they run side by side.
 const SHARDS: u64 = 8;
