@@ -83,11 +83,11 @@ impl Driver {
         let id = self.session.id().clone();
         let seq = self.session.last_seq();
         let store = Arc::clone(&self.engine.store);
-        let (now, drafts_to_write) = (now_ms(), drafts.to_vec());
+        let now = now_ms();
         let hold = self.hold(drive, now);
         let gives_back = matches!(hold, Hold::GivesBack(_));
         self.gives_back.store(gives_back, Ordering::Release);
-        let written = store.append(&id, seq, drafts_to_write, now, durability, hold).await;
+        let written = store.append(&id, seq, drafts.to_vec(), now, durability, hold).await;
         self.gives_back.store(gives_back && written.is_ok(), Ordering::Release);
         match written {
             Ok(appended) => {

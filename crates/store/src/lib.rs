@@ -168,6 +168,16 @@ impl Hold {
             Self::Nothing | Self::Takes { .. } => None,
         }
     }
+
+    /// The lease in hand after an append of so many events, where it took none.
+    pub(crate) fn left(&self, events: usize) -> Option<Lease> {
+        match self {
+            Self::Keeps(lease) => Some(lease.clone()),
+            // An append of nothing changes nothing.
+            Self::GivesBack(lease) => (events == 0).then(|| lease.clone()),
+            Self::Nothing | Self::Takes { .. } => None,
+        }
+    }
 }
 
 /// What an append came to.

@@ -83,7 +83,7 @@ impl Ledger {
         if drafts.is_empty() {
             return Ok(Appended {
                 events: Vec::new(),
-                lease: hold.lease().cloned(),
+                lease: hold.left(0),
             });
         }
         let seqs = expected_seq.saturating_add(1)..;
@@ -109,22 +109,17 @@ impl Ledger {
         let kept = self.sessions.entry(session.clone()).or_default();
         kept.index = index;
         kept.events.extend_from_slice(&placed);
-        let lease = match hold {
-            Hold::Nothing => None,
-            Hold::Keeps(lease) => Some(lease),
-            Hold::GivesBack(lease) => {
-                self.release(&lease);
-                None
-            }
+        let mut lease = hold.left(placed.len());
+        match hold {
+            Hold::Nothing | Hold::Keeps(_) => {}
+            Hold::GivesBack(lease) => self.release(&lease),
             Hold::Takes { owner, until } => {
-                let taken = LeaseRecord::take(self.leases.get(session), &owner, time, until);
-                taken.map(|record| {
-                    let lease = record.lease(session, &owner);
+                if let Some(record) = LeaseRecord::take(self.leases.get(session), &owner, time, until) {
+                    lease = Some(record.lease(session, &owner));
                     self.leases.insert(session.clone(), record);
-                    lease
-                })
+                }
             }
-        };
+        }
         Ok(Appended { events: placed, lease })
     }
 

@@ -99,8 +99,8 @@ pub(crate) enum CallNames {
 
 impl Driver {
     /// Takes an answer: it ends the suspension and is the call's, in one append. Needs no lease, as any process may take one, and
-    /// takes it if nobody has it: this process goes on with the turn. The
-    /// session may be as it was a moment ago: whoever wrote since makes the append fail.
+    /// takes it if nobody has it: this process goes on with the turn. The session may be as it was a moment ago: whoever wrote since
+    /// makes the append fail.
     ///
     /// # Errors
     /// It is not the answer that is waited for, or somebody else was faster: then [`ServeError::AnsweredOtherwise`], and what

@@ -1,5 +1,4 @@
-//! The derived tables: [`SessionIndex`] kept in rows, followed by each append in its own transaction, under the lock on the
-//! session's row.
+//! The derived tables: [`SessionIndex`] kept in rows, which each append follows in its own transaction.
 
 use super::fail::Failure;
 use super::rows::{signed, storable, unsigned};

@@ -82,9 +82,15 @@ fn record(row: &Row) -> Result<LeaseRecord, Failure> {
 }
 
 /// The lease as it stands, and will until the transaction ends: a take-over has to wait.
-pub(super) async fn shared(transaction: &Transaction<'_>, session: &SessionId) -> Result<Option<LeaseRecord>, Failure> {
+pub(super) async fn locked(
+    transaction: &Transaction<'_>,
+    session: &SessionId,
+    lock: &'static str,
+) -> Result<Option<LeaseRecord>, Failure> {
     let select = transaction
-        .prepare_cached("SELECT owner, fence, until FROM aish.leases WHERE session = $1 FOR SHARE")
+        .prepare_cached(&format!(
+            "SELECT owner, fence, until FROM aish.leases WHERE session = $1 {lock}"
+        ))
         .await?;
     let row = transaction.query_opt(&select, &[&storable(session.as_str())]).await?;
     row.as_ref().map(record).transpose()

@@ -3,7 +3,7 @@
 //! It writes all of it or, where the session is not at the event that was expected or the lease is another's by now, nothing. So it
 //! needs no transaction around it where nothing else has to be asked, and costs one way to the database and back.
 //!
-//! **The lease** is locked (`FOR SHARE`) before the session's row is looked at: a take-over comes wholly before, and then nothing is
+//! **The lease** is locked before the session's row is looked at: a take-over comes wholly before, and then nothing is
 //! written, or wholly after. Whoever waits here for a row sees it as it is when it gets it (READ COMMITTED). A drive's first and last
 //! append take it and give it back by the same statement; one that takes it waits for nobody (`SKIP LOCKED`): who has it, has it.
 
@@ -189,10 +189,12 @@ struct LeasePart {
 impl LeasePart {
     fn of(hold: &Hold, expected_seq: u64) -> Self {
         let fence = "NULL::bigint";
-        let held = format!(
-            "held AS MATERIALIZED (SELECT FROM aish.leases
-                WHERE session = $1 AND owner = {OWNER} AND fence = {FENCE} FOR SHARE), "
-        );
+        let held = |lock: &str| {
+            format!(
+                "held AS MATERIALIZED (SELECT FROM aish.leases
+                    WHERE session = $1 AND owner = {OWNER} AND fence = {FENCE} {lock}), "
+            )
+        };
         let is_held = "EXISTS (SELECT FROM held)".to_owned();
         match hold {
             Hold::Nothing => Self {
@@ -202,13 +204,13 @@ impl LeasePart {
                 fence,
             },
             Hold::Keeps(_) => Self {
-                before: held,
+                before: held("FOR SHARE"),
                 condition: is_held,
                 after: String::new(),
                 fence,
             },
             Hold::GivesBack(_) => Self {
-                before: held,
+                before: held("FOR NO KEY UPDATE"),
                 condition: is_held,
                 after: format!(
                     ", given_back AS (UPDATE aish.leases SET owner = NULL FROM placed

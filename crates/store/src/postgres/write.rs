@@ -6,9 +6,9 @@
 //! and this claims it.
 //!
 //! **Step by step.** Where that wrote nothing, and always where a request's key is taken (which is of no session) or a continuation is
-//! claimed that does not wait, it is a transaction under READ COMMITTED. The row of
-//! the session is locked first, and with it everything that is derived of the session: what is read after that holds until the
-//! commit. The row of the lease is locked as well (`FOR SHARE`), so that a take-over comes wholly before or wholly after.
+//! claimed that does not wait, it is a transaction under READ COMMITTED. The row of the lease is locked first, so that a take-over comes
+//! wholly before or wholly after, and then that of the session, and with it everything that is derived of the session: what is read
+//! after that holds until the commit.
 //!
 //! **A lost answer to COMMIT.** If the connection breaks there, the events may be kept or not. Each append has a random number
 //! that is stored with its first event. The work is simply done again, step by step: it waits for the row, which the lost transaction
@@ -149,19 +149,17 @@ pub(super) async fn append(
     if let Some(index) = came.index {
         known.keep(&append.session, index);
     }
-    Ok(match &append.hold {
-        Hold::Nothing => None,
-        Hold::Keeps(lease) => Some(lease.clone()),
-        Hold::GivesBack(lease) => append.is_empty().then(|| lease.clone()),
-        Hold::Takes { owner, .. } => came.taken.map(|taken| {
-            offset.note(taken.database_now, append.time);
-            Lease {
-                session: append.session.clone(),
-                owner: owner.clone(),
-                fence: taken.fence,
-            }
-        }),
-    })
+    if let Hold::Takes { owner, .. } = &append.hold
+        && let Some(taken) = came.taken
+    {
+        offset.note(taken.database_now, append.time);
+        return Ok(Some(Lease {
+            session: append.session.clone(),
+            owner: owner.clone(),
+            fence: taken.fence,
+        }));
+    }
+    Ok(append.hold.left(append.events.len()))
 }
 
 /// Writes it at one go; `None` if it cannot be, or was not: then nothing is written.
@@ -227,12 +225,17 @@ fn followed(before: &SessionIndex, events: &[Event]) -> Option<SessionIndex> {
 
 async fn step_by_step(client: &mut Object, append: &Append) -> Result<Came, Failure> {
     let transaction = GenericClient::transaction(client).await?;
-    let (row, held) = try_join(look(&transaction, &append.session, "FOR UPDATE"), async {
-        match append.hold.lease() {
-            Some(lease) => lease::shared(&transaction, &lease.session).await,
-            None => Ok(None),
-        }
-    })
+    // The lease first, as by the one statement: of two that want both, none waits for what the other has.
+    let (held, row) = try_join(
+        async {
+            match &append.hold {
+                Hold::Keeps(lease) => lease::locked(&transaction, &lease.session, "FOR SHARE").await,
+                Hold::GivesBack(lease) => lease::locked(&transaction, &lease.session, "FOR NO KEY UPDATE").await,
+                Hold::Nothing | Hold::Takes { .. } => Ok(None),
+            }
+        },
+        look(&transaction, &append.session, "FOR UPDATE"),
+    )
     .await?;
     let actual = row.as_ref().map_or(Ok(0), |row| row.try_get(0).map(unsigned))?;
     // First of all: whoever was let in before is not refused because of what came later.

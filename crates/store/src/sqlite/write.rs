@@ -113,14 +113,9 @@ impl Work for Append {
     }
 
     fn made(self) -> Appended {
-        let lease = match self.hold {
-            Hold::Keeps(lease) => Some(lease),
-            Hold::GivesBack(lease) => Some(lease).filter(|_| self.events.is_empty()),
-            Hold::Nothing | Hold::Takes { .. } => self.taken,
-        };
         Appended {
+            lease: self.taken.or(self.hold.left(self.events.len())),
             events: self.events,
-            lease,
         }
     }
 }
