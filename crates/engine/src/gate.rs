@@ -109,14 +109,13 @@ impl Driver {
                 None => Judged::invalid(id, format!("no call {id} in the ledger")),
             })
             .collect();
-        judged
-            .iter()
-            .filter_map(Judged::remark)
-            .for_each(|remark| self.say(remark.to_owned()));
+        let remarks: Vec<String> = judged.iter().filter_map(Judged::remark).map(str::to_owned).collect();
         let turn = self.session.turn().map_or(0, aish_core::Turn::number);
         let durability = durability_of(&judged);
         let drafts = judged.into_iter().map(|judged| judged.into_draft(turn)).collect();
-        self.append(drafts, durability).await
+        self.append(drafts, durability).await?;
+        remarks.into_iter().for_each(|remark| self.say(remark));
+        Ok(())
     }
 
     /// The verdict on a call, by what holds now.

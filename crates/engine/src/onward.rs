@@ -12,9 +12,8 @@ use aish_core::turn::{Step, StopReason, Turn};
 use aish_store::Durability;
 use futures_util::future::FutureExt as _;
 
-/// What is written with a reply.
+/// How a reply and what follows from it are written.
 struct Onward {
-    drafts: Vec<Draft>,
     /// Told once it is written.
     remarks: Vec<String>,
     durability: Durability,
@@ -23,16 +22,16 @@ struct Onward {
 
 impl Driver {
     /// Appends a reply, and what follows from it.
-    pub(crate) async fn append_reply(&mut self, reply: Vec<Draft>) -> Result<(), EngineError> {
+    pub(crate) async fn append_reply(&mut self, mut drafts: Vec<Draft>) -> Result<(), EngineError> {
         // First: what is written by that may be another's, and what follows from the reply follows from that as well.
         self.save_unsaved().await?;
-        let onward = self.onward(&reply);
-        if onward.drafts.is_empty() {
-            return self.append(reply, Durability::Committed).await;
+        let reply = drafts.len();
+        let onward = self.go_onward(&mut drafts);
+        if drafts.len() == reply {
+            return self.append(drafts, Durability::Committed).await;
         }
-        let all: Vec<Draft> = reply.iter().cloned().chain(onward.drafts).collect();
         match self
-            .append_if_nothing_new(onward.drive, &all, onward.durability)
+            .append_if_nothing_new(onward.drive, &drafts, onward.durability)
             .await?
         {
             Unseen::Nothing => {
@@ -40,31 +39,29 @@ impl Driver {
                 Ok(())
             }
             // Somebody spoke, cancelled or ended it meanwhile: what follows now is for the fold to say.
-            Unseen::News => self.append(reply, Durability::Committed).await,
+            Unseen::News => {
+                drafts.truncate(reply);
+                self.append(drafts, Durability::Committed).await
+            }
         }
     }
 
-    fn onward(&self, reply: &[Draft]) -> Onward {
+    /// Adds to a reply what follows from it.
+    fn go_onward(&self, drafts: &mut Vec<Draft>) -> Onward {
         let mut onward = Onward {
-            drafts: Vec::new(),
             remarks: Vec::new(),
             durability: Durability::Committed,
             drive: Drive::GoesOn,
         };
-        let mut all = reply.to_vec();
-        let mut after = self.turn_after(&all);
+        let mut after = self.turn_after(drafts);
         if let Some(turn) = &after
             && let Step::Gate(calls) = turn.next()
-            && let Some(judged) = self.judge_at_once(&calls, reply)
+            && let Some(judged) = self.judge_at_once(&calls, drafts)
         {
             onward.durability = durability_of(&judged);
             onward.remarks = judged.iter().filter_map(Judged::remark).map(str::to_owned).collect();
-            onward.drafts = judged
-                .into_iter()
-                .map(|judged| judged.into_draft(turn.number()))
-                .collect();
-            all.extend_from_slice(&onward.drafts);
-            after = self.turn_after(&all);
+            drafts.extend(judged.into_iter().map(|judged| judged.into_draft(turn.number())));
+            after = self.turn_after(drafts);
         }
         // A person at a terminal is still there, and may have something to say to it. And a client listens until it is told that the
         // turn waits: what is remarked comes before that.
@@ -72,7 +69,7 @@ impl Driver {
         let Some(turn) = after.filter(|_| !is_open) else {
             return onward;
         };
-        let seq = self.session.last_seq() + u64::try_from(all.len()).unwrap_or(u64::MAX);
+        let seq = self.session.last_seq() + u64::try_from(drafts.len()).unwrap_or(u64::MAX);
         let last = match turn.next() {
             // Somebody stopped it, and is yet to write why.
             Step::Done(StopReason::Cancelled) => Vec::new(),
@@ -85,7 +82,7 @@ impl Driver {
             | Step::AwaitClient(_) => self.suspension(&turn, seq).into_iter().collect(),
         };
         if !last.is_empty() {
-            onward.drafts.extend(last);
+            drafts.extend(last);
             onward.durability = Durability::Synced;
             onward.drive = Drive::Ends;
         }

@@ -18,6 +18,8 @@ mod ends;
 mod house;
 #[path = "conversations/keys.rs"]
 mod keys;
+#[path = "conversations/leases.rs"]
+mod leases;
 #[path = "conversations/mixed.rs"]
 mod mixed;
 #[path = "conversations/races.rs"]

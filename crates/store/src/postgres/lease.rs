@@ -19,11 +19,9 @@ pub(super) const DATABASE_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 
 /// The end of a lease that does not end, and its length.
 const UNENDING: i64 = i64::MAX;
 
-/// When a lease ends by the database's clock, from the parameter of that number: see [`lasts_ms`].
-pub(super) fn ends(parameter: usize) -> String {
-    format!(
-        "CASE WHEN ${parameter}::bigint = {UNENDING} THEN {UNENDING} ELSE {DATABASE_NOW} + ${parameter}::bigint END"
-    )
+/// When a lease ends by the database's clock, from a parameter: see [`lasts_ms`].
+pub(super) fn ends(parameter: &str) -> String {
+    format!("CASE WHEN {parameter} = {UNENDING} THEN {UNENDING} ELSE {DATABASE_NOW} + {parameter} END")
 }
 
 /// How long a lease lasts, by its owner's clock.
@@ -107,7 +105,7 @@ pub(super) async fn acquire(client: &mut Object, claim: &Claim, offset: &ClockOf
 /// A lease that is to be had as the database sees it (the rule is that of [`LeaseRecord::acquire`]), by one statement. What it cannot
 /// see is whether the owner of another one is dead.
 async fn take(client: &Object, claim: &Claim, offset: &ClockOffset) -> Result<Option<Lease>, Failure> {
-    let ends = ends(3);
+    let ends = ends("$3::bigint");
     let statement = client
         .prepare_cached(&format!(
             "INSERT INTO aish.leases AS held (session, owner, fence, until)

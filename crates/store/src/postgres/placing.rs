@@ -172,7 +172,7 @@ fn awaits(index: &SessionIndex) -> bool {
 /// The owner of a lease and its fence, or how long it lasts where it is yet to be taken; of no lease, nothing.
 const OWNER: &str = "$14::text";
 const FENCE: &str = "$15::bigint";
-const LASTS: usize = 15;
+const LASTS: &str = FENCE;
 
 /// What the statement does about the lease.
 struct LeasePart {
@@ -182,13 +182,13 @@ struct LeasePart {
     condition: String,
     /// Once the session's row is written, as parts that come after it.
     after: String,
-    /// The fence of the lease that was taken.
-    fence: &'static str,
+    /// What gives the fence of the lease that was taken.
+    taken: &'static str,
 }
 
 impl LeasePart {
     fn of(hold: &Hold, expected_seq: u64) -> Self {
-        let fence = "NULL::bigint";
+        let taken = "NULL::bigint";
         let held = |lock: &str| {
             format!(
                 "held AS MATERIALIZED (SELECT FROM aish.leases
@@ -201,13 +201,13 @@ impl LeasePart {
                 before: String::new(),
                 condition: format!("{OWNER} IS NULL AND {FENCE} IS NULL"),
                 after: String::new(),
-                fence,
+                taken,
             },
             Hold::Keeps(_) => Self {
                 before: held("FOR SHARE"),
                 condition: is_held,
                 after: String::new(),
-                fence,
+                taken,
             },
             Hold::GivesBack(_) => Self {
                 before: held("FOR NO KEY UPDATE"),
@@ -216,13 +216,13 @@ impl LeasePart {
                     ", given_back AS (UPDATE aish.leases SET owner = NULL FROM placed
                         WHERE session = $1 AND owner = {OWNER} AND fence = {FENCE})"
                 ),
-                fence,
+                taken,
             },
             Hold::Takes { .. } => Self {
                 before: String::new(),
                 condition: "true".to_owned(),
                 after: taking(expected_seq),
-                fence: "(SELECT fence FROM taken)",
+                taken: "(SELECT fence FROM taken)",
             },
         }
     }
@@ -270,7 +270,7 @@ fn text(expected_seq: u64, hold: &Hold, parts: &[Part<'_>]) -> String {
         before,
         condition,
         after,
-        fence,
+        taken,
     } = LeasePart::of(hold, expected_seq);
     let row = if expected_seq == 0 {
         format!("{BEGIN}{condition} ON CONFLICT (id) DO NOTHING")
@@ -285,7 +285,7 @@ fn text(expected_seq: u64, hold: &Hold, parts: &[Part<'_>]) -> String {
         let _ = write!(text, ", {name} AS ({sql})");
         first += part.values.len();
     }
-    let _ = write!(text, " SELECT (SELECT count(*) FROM placed), {fence}, {DATABASE_NOW}");
+    let _ = write!(text, " SELECT (SELECT count(*) FROM placed), {taken}, {DATABASE_NOW}");
     text
 }
 
