@@ -9,6 +9,14 @@ use crate::support::sandbox::Sandbox;
 use crate::support::{default_wait, poll_until};
 use serde_json::{Value, json};
 
+/// A terminal in a conversation that waits for its app.
+fn beside_its_app(sandbox: &Sandbox, id: &str) -> Terminal {
+    let terminal = sandbox.terminal(&["--resume", id]).start();
+    terminal.wait_for_text("waits for its client: pick()");
+    terminal.wait_for_prompts(1);
+    terminal
+}
+
 /// SPEC 3.5a, 9.2: nothing can be said in a conversation that waits for its app, until the person ends the turn that waits; the app
 /// is told.
 #[test]
@@ -19,9 +27,7 @@ fn an_app_that_does_not_come_back() {
     let pending = served.chat("go", &["pick"]);
     let id = text(&pending["conversation_id"]);
 
-    let mut terminal = sandbox.terminal(&["--resume", id]).start();
-    terminal.wait_for_text("waits for its client: pick()");
-    terminal.wait_for_prompts(1);
+    let mut terminal = beside_its_app(&sandbox, id);
     let asks = "end the turn instead? [y/N]";
     terminal.send_line("never mind");
     terminal.wait_for_text(asks);
@@ -90,9 +96,7 @@ fn an_app_that_comes_back_meanwhile() {
     let served = Served::start(&sandbox);
     let pending = served.chat("go", &["pick"]);
     let id = text(&pending["conversation_id"]);
-    let mut terminal = sandbox.terminal(&["--resume", id]).start();
-    terminal.wait_for_text("waits for its client: pick()");
-    terminal.wait_for_prompts(1);
+    let mut terminal = beside_its_app(&sandbox, id);
     terminal.send_line("?never mind");
     terminal.wait_for_text("end the turn instead? [y/N]");
     let reply = std::thread::scope(|scope| {
